@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/*
+ * Reads all of fd from its current position, for regular files and for /proc and /sys files, whose size is not
+ * known beforehand.  *ret is NUL-terminated (the NUL is not counted in *ret_size, which may be NULL) and the caller's
+ * to free.  limit_bytes 0 means none; -EFBIG beyond it.  0 or a negative errno.
+ */
+int read_fd(int fd, size_t limit_bytes, char **ret, size_t *ret_size);
+
+/* The same for a path below dir_fd (AT_FDCWD: the working directory). */
+int read_file_at(int dir_fd, const char *path, size_t limit_bytes, char **ret, size_t *ret_size);
+
+/* Writes all of it, going on after short writes.  For ordinary files only, never for kernel files. */
+int write_all(int fd, const void *data, size_t size);
+
+/* Creates path and its parents below dir_fd. An existing directory is fine. 0 or a negative errno. */
+int mkdir_p_at(int dir_fd, const char *path, mode_t mode);
+
+/*
+ * Opens path below the root directory root_fd, so that no symbolic link and no ".." leads out of that root
+ * (openat2(2) RESOLVE_IN_ROOT; on a kernel without it, Linux before 5.6, -ENOSYS unless root_fd is "/").
+ * Absolute paths count from the root.  Returns an fd (O_CLOEXEC is always set) or a negative errno.
+ */
+int open_in_root(int root_fd, const char *path, int flags, mode_t mode);
+
+/* Replaces a file below dir_fd by a temporary file and a rename, so that readers see the old or the new, never half. */
+int replace_file_at(int dir_fd, const char *path, const void *data, size_t size, mode_t mode);

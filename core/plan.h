@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/catalogue.h"
+#include "core/diag.h"
+#include "core/facts.h"
+#include "core/kernel-io.h"
+#include "core/policy.h"
+
+enum step_action {
+	STEP_SET,    /* to be written */
+	STEP_KEEP,   /* the machine is as wanted, or mmopt leaves it so: outcome says which */
+	STEP_REFUSE, /* will not be written: outcome and reason say why */
+};
+
+/* What became of an item; the words of every output. */
+enum outcome {
+	OUTCOME_PENDING, /* not tried yet: shown as what apply would do */
+	OUTCOME_APPLIED,
+	OUTCOME_ALREADY,
+	OUTCOME_ADJUSTED,
+	OUTCOME_PARTIAL,
+	OUTCOME_REFUSED,
+	OUTCOME_UNSUPPORTED,
+	OUTCOME_UNSAFE,
+	OUTCOME_PENDING_REBOOT,
+	OUTCOME_DRIFTED,
+	OUTCOME_SKIPPED,
+};
+
+struct step {
+	struct tunable_ref ref;
+	char *id;
+	char *path;    /* where it is read and written; NULL for options, the daemon's own and the unsupported */
+	char *current; /* canonical, before; NULL where unknown */
+	char *wanted;  /* canonical; NULL where nothing is wanted ("auto" that keeps) */
+	char *actual;  /* canonical, read back by apply or verify; NULL before */
+	enum relation relation;
+	enum step_action action;
+	enum outcome outcome;
+	int error;	  /* negative errno of a refused write, else 0 */
+	char *reason;	  /* one line for people, or NULL */
+	const char *file; /* where the winning value stands; belongs to the policy */
+	unsigned line;
+	bool is_auto;
+	bool optional; /* leading '-' */
+	bool essential;
+	bool differs;	      /* the machine is not as the policy wants it */
+	bool effect_checked;  /* the effect was looked at, beyond reading back */
+	int64_t cost_bytes;   /* memory this step takes (negative: gives back), 0 where none or not known */
+	int64_t saving_bytes; /* memory it is expected to save */
+};
+
+struct plan {
+	struct step *steps; /* in the order they are applied */
+	size_t n_steps;
+	bool shrink;		     /* [hugetlb] shrink = yes */
+	uint64_t memory_floor_bytes; /* what pools and reserves must leave */
+	char *refused;		     /* why nothing at all may be applied here (kdump, rescue), or NULL */
+};
+
+struct plan_options {
+	bool force; /* also in rescue and kdump systems, and against the memory guard */
+};
+
+/*
+ * Makes the plan: policy x facts x catalogue, and what the kernel files say now (read through io, never written).
+ * Probes into facts the groups it needs.  Messages about the policy as a whole go to diags.  0 or -ENOMEM.
+ */
+int plan_make(const struct policy *policy, struct facts *facts, struct kernel_io *io,
+	      const struct plan_options *options, struct diag_list *diags, struct plan **ret);
+void plan_free(struct plan *plan);
+DEFINE_CLEANUP(struct plan *, plan_free);
+
+/* True where apply would write something or boot parameters wait. */
+bool plan_differs(const struct plan *plan);
+/* True where an item that is not optional is partial, refused, unsupported or unsafe. */
+bool plan_has_failures(const struct plan *plan);
+
+const char *outcome_name(enum outcome outcome); /* "applied", "pending-reboot", ... */
+
+/*
+ * Does a value read back count as wanted?  OUTCOME_APPLIED: exactly; OUTCOME_ADJUSTED: another value that the row's
+ * comparison or the relation allows; OUTCOME_PARTIAL: a pool short of it; OUTCOME_REFUSED: no.
+ */
+enum outcome step_compare(const struct step *step, const char *actual);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "core/apply.h"
+#include "core/facts.h"
+#include "core/plan.h"
+#include "core/policy.h"
+#include "core/report.h"
+#include "core/savings.h"
+#include "core/undo.h"
+
+/* One function per view: they only translate into a report.  All return NULL on lack of memory. */
+struct report *report_facts(const struct facts *facts);
+struct report *report_plan(const struct plan *plan);
+struct report *report_apply(const struct plan *plan, enum apply_result result, const struct savings *before,
+			    const struct savings *after);
+struct report *report_status(const struct plan *plan, const struct savings *savings, struct undo_store *store);
+struct report *report_verify(const struct plan *plan);
+struct report *report_savings(const struct savings *savings);
+struct report *report_restore(const char *view, const struct restore *restore);
+struct report *report_history(struct undo_store *store);
+struct report *report_list(void);
+/* One tunable: its row, what it is now, every file that sets it and who wins, and who else writes it. */
+struct report *report_explain(const struct tunable_ref *ref, const struct policy *policy, const struct plan *plan,
+			      const struct facts *facts);
+struct report *report_check(const struct policy *policy);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/kernel-io.h"
+
+/*
+ * The undo record: /run/mmopt/transactions/NNNN below the root, one file per transaction of this boot, keyed by the boot id.
+ * A line per event, appended by one write(2) before the kernel write it covers.  It has to outlive mmopt, not the machine:
+ * what it would undo is gone with a reboot, so a completed write(2) is durable enough and nothing is synced.
+ */
+
+enum transaction_state {
+	TRANSACTION_OPEN,	 /* being applied; after a crash: to be undone */
+	TRANSACTION_UNCONFIRMED, /* applied, waiting for "confirm"; undone at its deadline */
+	TRANSACTION_COMMITTED,
+	TRANSACTION_UNDONE,
+};
+
+struct undo_entry {
+	char *id;
+	char *path;
+	char *before;	/* canonical, before the write */
+	char *intended; /* what was to be written */
+	char *after;	/* read back after the write; NULL where the write may not have happened */
+};
+
+struct transaction {
+	unsigned number;
+	enum transaction_state state;
+	char *boot_id;
+	uint64_t time_sec;     /* CLOCK_REALTIME at the start */
+	uint64_t deadline_sec; /* TRANSACTION_UNCONFIRMED: CLOCK_BOOTTIME */
+	char *verb;	       /* "apply", "rollback", "recover" */
+	struct undo_entry *entries;
+	size_t n_entries;
+	int64_t saved_bytes; /* measured saving at its end; 0 with saved_known false */
+	bool saved_known;
+	char *note; /* how it ended, for history */
+};
+
+/* The state directory below a root, and the lock on it.  Only one process holds it. */
+struct undo_store;
+
+/*
+ * Opens (and makes, where write is true) /run/mmopt below root_fd and takes the lock.
+ * boot_id: transactions of other boots are dropped (write) or not shown.
+ * 0; -EBUSY where another process holds the lock (*ret_holder_pid, may be NULL, is set); or another negative errno.
+ */
+int undo_store_open(int root_fd, const char *boot_id, bool write, struct undo_store **ret, int *ret_holder_pid);
+void undo_store_free(struct undo_store *store);
+DEFINE_CLEANUP(struct undo_store *, undo_store_free);
+
+/* All transactions of this boot, oldest first; the store owns them. */
+const struct transaction *undo_store_transactions(struct undo_store *store, size_t *ret_n);
+
+/* Starts a transaction. Each call below appends one line. 0 or a negative errno. */
+int undo_begin(struct undo_store *store, const char *verb);
+/* Before the kernel write: returns only when the record is in place. */
+int undo_before(struct undo_store *store, const char *id, const char *path, const char *before, const char *intended);
+/* After it: the value read back. */
+int undo_after(struct undo_store *store, const char *id, const char *path, const char *after);
+/* Ends it. deadline_sec is looked at for TRANSACTION_UNCONFIRMED only. note may be NULL. */
+int undo_end(struct undo_store *store, enum transaction_state state, uint64_t deadline_sec, bool saved_known,
+	     int64_t saved_bytes, const char *note);
+/* Changes how an earlier transaction stands (confirm, rollback). */
+int undo_mark(struct undo_store *store, unsigned number, enum transaction_state state, const char *note);
+
+/* Parses one record, for tests and fuzzing. A torn last line is left out. 0, -EINVAL, -ENOMEM. */
+int transaction_parse(const char *text, size_t size, struct transaction *ret);
+void transaction_clear(struct transaction *t);
+
+const char *transaction_state_name(enum transaction_state state);

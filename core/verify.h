@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "core/plan.h"
+#include "core/undo.h"
+
+/*
+ * Compares the machine with the plan and writes nothing: fills in actual, outcome (already, adjusted, drifted, partial, ...),
+ * differs and reason, with the effect checks that need no writing.
+ * store (may be NULL) knows what mmopt itself wrote in this boot, which tells drift from "never applied".
+ */
+int verify_plan(struct plan *plan, struct facts *facts, struct kernel_io *io, struct undo_store *store);
+
+/*
+ * Looks at the effect of one step beyond its file.  0: as wanted, or nothing to look at here; -EBADE: the effect is not
+ * there and *ret_reason says what was seen instead (the caller frees); -ENOMEM.  *ret_checked tells whether a check ran.
+ */
+int effect_check_step(const struct step *step, struct facts *facts, struct kernel_io *io, bool *ret_checked,
+		      char **ret_reason);

@@ -58,6 +58,8 @@ struct facts {
 	struct fact *items; /* in the order found: that is the order shown */
 	size_t n;
 	size_t n_allocated;
+	uint32_t *slots; /* hash table over the names: index + 1, 0 where free; facts.c only */
+	size_t n_slots;
 	unsigned groups;  /* what has been probed */
 	bool dirty_cache; /* a probe ran that is worth keeping for this boot */
 };

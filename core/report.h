@@ -51,6 +51,8 @@ struct report_table *report_add_table(struct report *r, const char *name, const 
 				      const struct column *columns, size_t n_columns);
 /* Starts a row; cells are then set by column index, those not set are null. */
 void report_row(struct report_table *t);
+/* Leaves the row just started out of the text: what is as it should be need not be read at night. */
+void report_row_json_only(struct report_table *t);
 void report_cell_text(struct report_table *t, size_t column, const char *text); /* copied; NULL: null */
 void report_cell_number(struct report_table *t, size_t column, int64_t n);
 void report_cell_bytes(struct report_table *t, size_t column, int64_t bytes);
@@ -62,6 +64,7 @@ void report_text(struct report *r, const char *name, const char *title, const ch
 void report_number(struct report *r, const char *name, const char *title, int64_t n);
 void report_bytes(struct report *r, const char *name, const char *title, int64_t bytes);
 void report_boolean(struct report *r, const char *name, const char *title, bool b);
+void report_time(struct report *r, const char *name, const char *title, uint64_t time_sec);
 /* A line of prose for text output only. */
 void report_line(struct report *r, const char *fmt, ...) _printf_(2, 3);
 
@@ -69,6 +72,8 @@ void report_line(struct report *r, const char *fmt, ...) _printf_(2, 3);
 void report_diags(struct report *r, const struct diag_list *diags);
 /* The exit status that the program will have, and one word for it: "in-sync", "differs", "error", ... */
 void report_verdict(struct report *r, int exit_status, const char *verdict);
+
+int report_exit_status(const struct report *r);
 
 /* True where memory ran out while it was filled: what it holds is not whole. */
 bool report_failed(const struct report *r);

@@ -63,10 +63,33 @@ int undo_before(struct undo_store *store, const char *id, const char *path, cons
 /* After it: the value read back. */
 int undo_after(struct undo_store *store, const char *id, const char *path, const char *after);
 /* Ends it. deadline_sec is looked at for TRANSACTION_UNCONFIRMED only. note may be NULL. */
-int undo_end(struct undo_store *store, enum transaction_state state, uint64_t deadline_sec, bool saved_known,
-	     int64_t saved_bytes, const char *note);
-/* Changes how an earlier transaction stands (confirm, rollback). */
+int undo_end(struct undo_store *store, enum transaction_state state, uint64_t deadline_sec, const char *note);
+/* What the machine saves by mmopt's count, for history: belongs to the transaction that undo_end() ended last. */
+int undo_saved(struct undo_store *store, int64_t saved_bytes);
+/* Changes how an earlier transaction stands (confirm, rollback, recovery). */
 int undo_mark(struct undo_store *store, unsigned number, enum transaction_state state, const char *note);
+/* The transaction being recorded between undo_begin() and undo_end(), or NULL. */
+const struct transaction *undo_current(struct undo_store *store);
+
+/*
+ * The process that waits for "confirm" holds a lock of its own, for as long as it lives; the store's lock is free meanwhile.
+ * undo_confirm_hold() returns a file descriptor that holds it, or a negative errno; undo_confirm_waiting() tells whether
+ * some process does.
+ */
+int undo_confirm_hold(struct undo_store *store);
+bool undo_confirm_waiting(struct undo_store *store);
+
+/*
+ * "apply --confirm-within" waits in the foreground and holds a lock on /run/mmopt/confirm.lock for as long as it lives; an
+ * unconfirmed transaction whose waiter is gone is undone by the next start (apply_recover).  The store's own lock is free
+ * meanwhile, so that "confirm" and "rollback" can be said from elsewhere.
+ * /run/mmopt has to exist (undo_store_open() with write makes it).
+ * undo_waiter_lock(): 0 and *ret_fd, to be closed by the caller, which ends the wait; -EBUSY where another one waits;
+ * or another negative errno.
+ * undo_waiter_alive(): 1 where somebody holds it (*ret_pid, may be NULL, is who, 0 where unknown), 0, or a negative errno.
+ */
+int undo_waiter_lock(int root_fd, int *ret_fd);
+int undo_waiter_alive(int root_fd, int *ret_pid);
 
 /* Parses one record, for tests and fuzzing. A torn last line is left out. 0, -EINVAL, -ENOMEM. */
 int transaction_parse(const char *text, size_t size, struct transaction *ret);

@@ -79,18 +79,6 @@ const struct transaction *undo_current(struct undo_store *store);
 int undo_confirm_hold(struct undo_store *store);
 bool undo_confirm_waiting(struct undo_store *store);
 
-/*
- * "apply --confirm-within" waits in the foreground and holds a lock on /run/mmopt/confirm.lock for as long as it lives; an
- * unconfirmed transaction whose waiter is gone is undone by the next start (apply_recover).  The store's own lock is free
- * meanwhile, so that "confirm" and "rollback" can be said from elsewhere.
- * /run/mmopt has to exist (undo_store_open() with write makes it).
- * undo_waiter_lock(): 0 and *ret_fd, to be closed by the caller, which ends the wait; -EBUSY where another one waits;
- * or another negative errno.
- * undo_waiter_alive(): 1 where somebody holds it (*ret_pid, may be NULL, is who, 0 where unknown), 0, or a negative errno.
- */
-int undo_waiter_lock(int root_fd, int *ret_fd);
-int undo_waiter_alive(int root_fd, int *ret_pid);
-
 /* Parses one record, for tests and fuzzing. A torn last line is left out. 0, -EINVAL, -ENOMEM. */
 int transaction_parse(const char *text, size_t size, struct transaction *ret);
 void transaction_clear(struct transaction *t);

@@ -84,6 +84,9 @@ const char *outcome_name(enum outcome outcome); /* "applied", "pending-reboot", 
 
 /*
  * Does a value read back count as wanted?  OUTCOME_APPLIED: exactly; OUTCOME_ADJUSTED: another value that the row's
- * comparison or the relation allows; OUTCOME_PARTIAL: a pool short of it; OUTCOME_REFUSED: no.
+ * comparison or the relation allows; OUTCOME_PARTIAL: a pool short of it; OUTCOME_REFUSED: no.  Both texts are canonical.
  */
-enum outcome step_compare(const struct step *step, const char *actual);
+enum outcome tunable_compare(const struct tunable *t, enum relation relation, const char *wanted, const char *actual);
+
+/* Reads a tunable's file and makes it canonical. 0, or a negative errno (-EINVAL: not what the row expects). Caller frees. */
+int tunable_read(struct kernel_io *io, const struct tunable *t, const char *path, char **ret);

@@ -10,10 +10,3 @@
  * store (may be NULL) knows what mmopt itself wrote in this boot, which tells drift from "never applied".
  */
 int verify_plan(struct plan *plan, struct facts *facts, struct kernel_io *io, struct undo_store *store);
-
-/*
- * Looks at the effect of one step beyond its file.  0: as wanted, or nothing to look at here; -EBADE: the effect is not
- * there and *ret_reason says what was seen instead (the caller frees); -ENOMEM.  *ret_checked tells whether a check ran.
- */
-int effect_check_step(const struct step *step, struct facts *facts, struct kernel_io *io, bool *ret_checked,
-		      char **ret_reason);

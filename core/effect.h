@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "core/plan.h"
+
+/*
+ * Looks at the effect of one step beyond its file.  0: as wanted, or nothing to look at here; -EBADE: the effect is not
+ * there; -ENOMEM.  *ret_reason (the caller frees) says what was seen: always with -EBADE, sometimes as a remark with 0.
+ * *ret_checked tells whether a check ran at all.
+ */
+int effect_check_step(const struct step *step, struct facts *facts, struct kernel_io *io, bool *ret_checked,
+		      char **ret_reason);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "core/plan.h"
+
+/* Between plan.c, plan-guard.c and plan-reason.c. */
+
+/* Settles a step that will not be written. reason is taken over; NULL counts as lack of memory: -ENOMEM. */
+int step_settle(struct step *step, enum step_action action, enum outcome outcome, char *reason);
+
+/* Why there is no such file here, as far as can be seen: the kernel is too old, a build option, a page size. */
+char *plan_why_unsupported(const struct step *step, const struct facts *facts, struct kernel_io *io);
+
+/* Steps that mmopt refuses although the kernel would do them: broken HVO, too little memory left, commit limit. */
+int plan_guard(struct plan *plan, const struct policy *policy, const struct plan_options *options, struct facts *facts,
+	       struct kernel_io *io, struct diag_list *diags);
+
+/* The step of that id, or NULL. */
+struct step *plan_find(const struct plan *plan, const char *id);
+
+/* What the machine will have once the plan is applied: wanted where it will be written, else current; 0 where unknown. */
+int64_t plan_future_number(const struct plan *plan, struct kernel_io *io, const char *id);
+
+/* Huge pages: a step of a pool, and how many pages it will add (0 where none). */
+bool step_is_pool(const struct step *step);
+uint64_t step_pool_growth(const struct step *step);

@@ -16,10 +16,10 @@ FOLDERS = {
 }
 
 # Parts of core, lowest first: a part may include itself and what stands before it.  "facts-memory.c" belongs to "facts".
-CORE = ('utf8', 'diag', 'kernel-io', 'value', 'facts', 'catalogue', 'policy', 'policy-parse', 'plan', 'undo', 'savings', 'effect', 'verify',
+CORE = ('utf8', 'cmdline', 'mounts', 'diag', 'kernel-io', 'value', 'facts', 'catalogue', 'policy', 'policy-parse', 'plan', 'undo', 'savings', 'effect', 'verify',
         'apply', 'report', 'report-*')
 # Files that belong to a part of another name.
-BELONGS_TO = {'report-model': 'report', 'probe': 'facts', 'compare': 'plan'}
+BELONGS_TO = {'report-model': 'report', 'probe': 'facts', 'compare': 'plan', 'restore': 'apply'}
 
 # Libraries and the only places that may know them.
 LIBRARIES = {

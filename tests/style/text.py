@@ -13,7 +13,7 @@ DATA = ('tests/sysroots/', 'tests/golden/', 'tests/fuzz/corpus', 'COPYING')
 SHARED_FOLDERS = ('/', '/tmp', '/root', '/home', '/srv', '/opt', '/mnt', '/var', '/var/tmp', '/usr', '/usr/src', '/usr/local', '/usr/local/src',
                   '/build', '/src')
 
-BANNED_CALLS = ('strcpy', 'strncpy', 'stpcpy', 'strcat', 'strncat', 'sprintf', 'vsprintf', 'gets', 'atoi', 'atol', 'atoll', 'atof',
+BANNED_CALLS = ('strcpy', 'strncpy', 'strcat', 'strncat', 'sprintf', 'vsprintf', 'gets', 'atoi', 'atol', 'atoll', 'atof',
                 'strtok', 'system', 'popen', 'tmpnam', 'mktemp', 'alloca', 'toupper', 'tolower', 'isspace', 'isdigit', 'isalpha',
                 'isalnum', 'strcasecmp', 'strncasecmp', 'strtod')
 # The engine hands messages to its caller and never ends the program.

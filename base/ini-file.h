@@ -26,7 +26,8 @@ struct ini_handler {
  * Reads INI text.  Drops a UTF-8 byte order mark and CR before LF.  Comments start with '#' or ';' at the start of a line
  * or after white space (not inside a quoted value).  A key without '=', an empty key or value, an unclosed section, NUL,
  * control characters, invalid UTF-8 and UTF-16 are faults.  Lines may be of any length; an indented line is a line
- * of its own; ':' is an ordinary character.  Pairs below a faulty section line are looked at for faults only.  The text does not need a NUL at its end.
+ * of its own; ':' is an ordinary character.  Pairs below a faulty section line are looked at for faults only.
+ * The text does not need a NUL at its end.
  * 0, -ENOMEM, or what a handler returned.
  */
 int ini_read(const char *text, size_t size, const struct ini_handler *handler, void *userdata);

@@ -15,7 +15,6 @@
 
 #define HVO_ID "vm.hugetlb_optimize_vmemmap"
 #define HVO_REMEDY "keep HVO off here, or boot a kernel without the defect (6.12.114 to 6.12.117 have it)"
-	"keep HVO off here, or boot a kernel without the defect (6.12.113 and older, 6.13 and newer have none)"
 
 bool step_is_pool(const struct step *step)
 {

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/number.h"
+#include "base/strutil.h"
+#include "core/apply-internal.h"
+
+static const char *const restore_names[] = {
+	[RESTORE_DONE] = "restored",
+	[RESTORE_ALREADY] = "already",
+	[RESTORE_FOREIGN] = "foreign",
+	[RESTORE_FAILED] = "failed",
+};
+
+const char *restore_outcome_name(enum restore_outcome outcome)
+{
+	return restore_names[outcome];
+}
+
+void restore_clear(struct restore *r)
+{
+	for (size_t i = 0; i < r->n_items; i++) {
+		free(r->items[i].id);
+		free(r->items[i].path);
+		free(r->items[i].from);
+		free(r->items[i].to);
+		free(r->items[i].reason);
+	}
+	free(r->items);
+	*r = (struct restore){};
+}
+
+/* A record may be older than the catalogue that reads it: an id it does not know is compared as plain text. */
+static const struct tunable *row_of(const struct undo_entry *e, struct tunable_ref *ref)
+{
+	static const struct tunable unknown = { .id = "unknown", .kind = VALUE_WORD };
+
+	return catalogue_find_id(e->id, ref) < 0 ? &unknown : ref->tunable;
+}
+
+static bool between(const char *a, const char *b, const char *value)
+{
+	int64_t x, y, v;
+
+	if (parse_i64(a, &x) < 0 || parse_i64(b, &y) < 0 || parse_i64(value, &v) < 0)
+		return false;
+	return v >= MIN(x, y) && v <= MAX(x, y);
+}
+
+/*
+ * Is the present value the one that mmopt left?  Where the record ends before the value was read back (a crash), whatever
+ * the kernel makes of the intended value counts, and for a pool any count on the way to it.
+ */
+static bool is_ours(const struct tunable *t, const struct undo_entry *e, const char *present)
+{
+	if (e->after)
+		return streq(present, e->after);
+	if (t->effect == EFFECT_POOL)
+		return between(e->before, e->intended, present);
+	return tunable_compare(t, RELATION_EQUAL, e->intended, present) != OUTCOME_REFUSED;
+}
+
+/*
+ * vm.dirty_bytes and vm.dirty_ratio zero each other, so both stand in the record; if another program has set one of them since,
+ * putting the other back would wipe that out.
+ */
+static bool partner_is_foreign(struct kernel_io *io, const struct transaction *t, const struct tunable *row)
+{
+	for (size_t i = 0; row->linked && i < t->n_entries; i++) {
+		_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
+		const struct undo_entry *e = &t->entries[i];
+		_cleanup_free_ char *present = NULL;
+		const struct tunable *partner;
+
+		if (!streq(e->id, row->linked))
+			continue;
+		partner = row_of(e, &ref);
+		if (tunable_read(io, partner, e->path, &present) < 0)
+			continue;
+		if (!streq(present, e->before) && !is_ours(partner, e, present))
+			return true;
+	}
+	return false;
+}
+
+static int say(struct restore_item *item, char *reason)
+{
+	item->reason = reason;
+	return reason ? 0 : -ENOMEM;
+}
+
+static int write_back(struct kernel_io *io, const struct tunable *row, const struct undo_entry *e,
+		      struct restore_item *item)
+{
+	_cleanup_free_ char *now = NULL;
+	int r = kernel_io_write(io, e->path, e->before), read_error;
+
+	/* Whatever the write said, what counts is what is there now. */
+	read_error = tunable_read(io, row, e->path, &now);
+	if (read_error == -ENOMEM)
+		return -ENOMEM;
+	if (read_error >= 0 && streq(now, e->before)) {
+		item->outcome = RESTORE_DONE;
+		return 0;
+	}
+	item->outcome = RESTORE_FAILED;
+	item->error = r < 0 ? r : read_error;
+	if (r < 0)
+		return say(item, xasprintf("writing %s to %s: %s", e->before, e->path, strerror(-r)));
+	if (read_error < 0)
+		return say(item, xasprintf("%s was written to %s, which cannot be read back: %s", e->before, e->path,
+					   strerror(-read_error)));
+	if (row->effect == EFFECT_POOL)
+		return say(item, xasprintf("%s pages asked, %s left: the rest is in use", e->before, now));
+	return say(item, xasprintf("%s was written to %s, which holds %s", e->before, e->path, now));
+}
+
+static int restore_entry(struct kernel_io *io, const struct transaction *t, const struct undo_entry *e,
+			 struct restore_item *item)
+{
+	_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
+	const struct tunable *row = row_of(e, &ref);
+	int r = tunable_read(io, row, e->path, &item->from);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		item->outcome = RESTORE_FAILED;
+		item->error = r;
+		return say(item, xasprintf("%s cannot be read: %s", e->path, strerror(-r)));
+	}
+	if (streq(item->from, e->before)) {
+		item->outcome = RESTORE_ALREADY;
+		return 0;
+	}
+	if (!is_ours(row, e, item->from) || partner_is_foreign(io, t, row)) {
+		item->outcome = RESTORE_FOREIGN;
+		return say(item, xasprintf("now %s, set by someone else: left", item->from));
+	}
+	return write_back(io, row, e, item);
+}
+
+static struct restore_item *new_item(struct restore *ret, const struct undo_entry *e)
+{
+	struct restore_item *grown = reallocarray(ret->items, ret->n_items + 1, sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	ret->items = grown;
+	grown += ret->n_items;
+	*grown = (struct restore_item){ .id = strdup(e->id), .path = strdup(e->path), .to = strdup(e->before) };
+	ret->n_items++;
+	return grown->id && grown->path && grown->to ? grown : NULL;
+}
+
+int restore_transaction(struct kernel_io *io, const struct transaction *t, struct restore *ret)
+{
+	bool out_of_memory = false;
+
+	/* One value that cannot be put back is no reason to leave the others as they are. */
+	for (size_t i = t->n_entries; i-- > 0;) {
+		struct restore_item *item = new_item(ret, &t->entries[i]);
+
+		if (!item || restore_entry(io, t, &t->entries[i], item) < 0) {
+			out_of_memory = true;
+			continue;
+		}
+		ret->n_foreign += item->outcome == RESTORE_FOREIGN;
+		ret->n_failed += item->outcome == RESTORE_FAILED;
+	}
+	ret->n_transactions++;
+	return out_of_memory ? -ENOMEM : 0;
+}
+
+static int take_back(struct kernel_io *io, struct undo_store *store, const struct transaction *t, const char *note,
+		     struct restore *ret)
+{
+	size_t failed_before = ret->n_failed;
+	int r = restore_transaction(io, t, ret);
+
+	/* A value that could not be put back: the transaction stays as it is, so that the next try takes it up again. */
+	if (r < 0 || ret->n_failed > failed_before)
+		return r;
+	return undo_mark(store, t->number, TRANSACTION_UNDONE, note);
+}
+
+int apply_rollback(struct kernel_io *io, struct undo_store *store, bool all, struct restore *ret)
+{
+	_cleanup_(restore_clear) struct restore restore = {};
+	size_t n;
+
+	undo_store_transactions(store, &n);
+	while (n-- > 0) {
+		const struct transaction *t = &undo_store_transactions(store, &(size_t){ 0 })[n];
+		int r;
+
+		if (t->state == TRANSACTION_UNDONE)
+			continue;
+		r = take_back(io, store, t, all ? "rollback --all" : "rollback", &restore);
+		if (r < 0)
+			return r;
+		if (!all)
+			break;
+	}
+	*ret = restore;
+	restore = (struct restore){};
+	return 0;
+}
+
+int apply_recover(struct kernel_io *io, struct undo_store *store, uint64_t now_sec, struct restore *ret)
+{
+	_cleanup_(restore_clear) struct restore restore = {};
+	bool waiting = undo_confirm_waiting(store);
+	size_t n;
+
+	undo_store_transactions(store, &n);
+	while (n-- > 0) {
+		const struct transaction *t = &undo_store_transactions(store, &(size_t){ 0 })[n];
+		const char *note = "mmopt was ended while it applied";
+		int r;
+
+		if (t->state == TRANSACTION_UNCONFIRMED) {
+			if (waiting && now_sec < t->deadline_sec)
+				continue;
+			note = now_sec < t->deadline_sec ? "the process that waited for confirmation is gone"
+							 : "not confirmed in time";
+		} else if (t->state != TRANSACTION_OPEN) {
+			continue;
+		}
+		r = take_back(io, store, t, note, &restore);
+		if (r < 0)
+			return r;
+	}
+	*ret = restore;
+	restore = (struct restore){};
+	return 0;
+}
+
+int apply_confirm(struct undo_store *store, unsigned *ret_number)
+{
+	size_t n;
+	const struct transaction *t = undo_store_transactions(store, &n);
+
+	while (n-- > 0) {
+		unsigned number = t[n].number;
+		int r;
+
+		if (t[n].state != TRANSACTION_UNCONFIRMED)
+			continue;
+		r = undo_mark(store, number, TRANSACTION_COMMITTED, "confirmed");
+		if (r >= 0)
+			*ret_number = number;
+		return r;
+	}
+	return -ENOENT;
+}

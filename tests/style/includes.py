@@ -16,15 +16,25 @@ FOLDERS = {
 }
 
 # Parts of core, lowest first: a part may include itself and what stands before it.  "facts-memory.c" belongs to "facts".
-CORE = ('utf8', 'cmdline', 'mounts', 'diag', 'kernel-io', 'value', 'facts', 'catalogue', 'policy', 'policy-parse', 'plan', 'undo', 'savings', 'effect', 'verify',
-        'apply', 'report', 'report-*')
+CORE = (
+    'utf8', 'text-safe', 'cmdline', 'mounts', 'btf',  # parsers of one format each
+    'diag', 'kernel-io', 'value', 'facts', 'catalogue', 'policy', 'policy-parse', 'plan',
+    'undo', 'savings', 'effect', 'verify', 'apply', 'report', 'report-*',
+)
 # Files that belong to a part of another name.
-BELONGS_TO = {'report-model': 'report', 'probe': 'facts', 'compare': 'plan', 'restore': 'apply'}
+BELONGS_TO = {
+    'compare': 'plan',
+    'policy-match': 'policy-parse',
+    'policy-value': 'policy-parse',
+    'probe': 'facts',
+    'report-model': 'report',
+    'restore': 'apply',
+}
 
 # Libraries and the only places that may know them.
 LIBRARIES = {
     'ini.h': ('base/ini-file.c',),
-    'bpf/*': ('core/facts-struct-page.c',),
+    'bpf/*': ('core/btf.c',),
     'libsmartcols.h': ('core/report-text.c',),
     'libsmartcols/*': ('core/report-text.c',),
     'json-c/*': ('core/report-json.c', 'tests/*'),
@@ -106,7 +116,7 @@ BAD = (
 GOOD = (
     ('base/ini-file.c', '#include <ini.h>\n#include "base/ini-file.h"'),
     ('core/facts-memory.c', '#include "core/facts.h"\n#include "core/kernel-io.h"\n#include "base/number.h"'),
-    ('core/facts-struct-page.c', '#include <bpf/btf.h>'),
+    ('core/btf.c', '#include <bpf/btf.h>'),
     ('core/policy-parse.c', '#include "core/policy.h"'),
     ('core/report-json.c', '#include <json-c/json.h>\n#include "core/report.h"'),
     ('cli/main.c', '/* #include "daemon/manager.h" */\n#include "core/apply.h"'),

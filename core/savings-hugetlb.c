@@ -185,8 +185,11 @@ static void add_hvo_computed(struct measurement *m, const struct pools *pools)
 static void add_hvo_measured(struct measurement *m, const struct memmap *v)
 {
 	struct saving *row = measurement_row(m, "hvo", NULL);
+	bool inferred = facts_get(m->facts, FACT_SECTION_MEMMAP_PAGES)->confidence == CONFIDENCE_INFERRED;
 
-	saving_set(row, bytes_of(v->freed, m->page_bytes), SAVING_MEASURED, true);
+	saving_set(row, bytes_of(v->freed, m->page_bytes), inferred ? SAVING_ESTIMATED : SAVING_MEASURED, true);
+	if (inferred)
+		measurement_text(m, &row->reason, "the size of struct page, on which it rests, is inferred");
 	measurement_text(m, &row->formula, "%" PRIu64 " - (%" PRIu64 " + %" PRIu64 ") pages x %" PRIu64, v->expected,
 			 v->memmap, v->boot, m->page_bytes);
 	measurement_text(m, &row->sources, "/proc/vmstat /sys/devices/system/memory");

@@ -120,6 +120,20 @@ static void hvo_is_measured_to_the_page(void **state)
 	assert_true(bytes == 14680064);
 }
 
+static void hvo_on_an_inferred_struct_page_is_an_estimate(void **state)
+{
+	_cleanup_(machine_donep) struct machine m;
+	_cleanup_(savings_clear) struct savings s;
+
+	machine_make(&m);
+	put(&m, "proc/vmstat", "nr_memmap_pages 512\nnr_memmap_boot_pages 94208\n");
+	assert_int_equal(facts_set_number(&m.facts, FACTS_STRUCT_PAGE, FACT_SECTION_MEMMAP_PAGES, 98304,
+					  CONFIDENCE_INFERRED, "test"),
+			 0);
+	measure(&m, false, &s);
+	assert_int_equal(known(&s, "hvo", NULL, 14680064)->method, SAVING_ESTIMATED);
+}
+
 static void hvo_nothing_freed_is_a_measured_zero(void **state)
 {
 	_cleanup_(machine_donep) struct machine m;
@@ -507,6 +521,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hvo_is_measured_to_the_page),
+		cmocka_unit_test(hvo_on_an_inferred_struct_page_is_an_estimate),
 		cmocka_unit_test(hvo_nothing_freed_is_a_measured_zero),
 		cmocka_unit_test(hvo_page_ext_gives_no_negative_saving),
 		cmocka_unit_test(hvo_counter_that_ran_below_zero),

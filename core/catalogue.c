@@ -470,3 +470,57 @@ char *tunable_ref_alias_path(const struct tunable_ref *ref)
 		return NULL;
 	return ref_expand(ref, alias);
 }
+
+char *tunable_boot_token(const struct tunable_ref *ref, const char *value)
+{
+	const struct tunable *t = ref->tunable;
+	char size[24];
+
+	/* A count belongs to the size before it: the two are one token to everybody but the kernel. */
+	if (ref->size_bytes)
+		return xasprintf("hugepagesz=%s %s=%s", format_size_exact(ref->size_bytes, size), t->path, value);
+	if (t->kind == VALUE_BOOLEAN) {
+		bool on;
+
+		if (parse_boolean(value, &on) >= 0)
+			value = on ? "on" : "off";
+	}
+	return xasprintf("%s=%s", t->path, value);
+}
+
+/* From "enable:1,disable:0" what stands for value; value itself where nothing does. */
+static char *translate_word(const char *words, const char *value)
+{
+	size_t n = strlen(value);
+
+	while (words) {
+		if (strncmp(words, value, n) == 0 && words[n] == ':') {
+			words += n + 1;
+			return strndup(words, strcspn(words, ","));
+		}
+		words = strchr(words, ',');
+		if (words)
+			words++;
+	}
+	return strdup(value);
+}
+
+int tunable_boot_effect(const struct tunable_ref *ref, const char *value, char **ret_path, char **ret_expected)
+{
+	const char *pattern = ref->tunable->boot_effect_path, *equals;
+	_cleanup_free_ char *file = NULL, *path = NULL, *expected = NULL;
+
+	if (!pattern)
+		return -ENOENT;
+	equals = strchr(pattern, '=');
+	file = equals ? strndup(pattern, (size_t)(equals - pattern)) : strdup(pattern);
+	if (!file)
+		return -ENOMEM;
+	path = ref_expand(ref, file);
+	expected = translate_word(equals ? equals + 1 : NULL, value);
+	if (!path || !expected)
+		return -ENOMEM;
+	*ret_path = TAKE_PTR(path);
+	*ret_expected = TAKE_PTR(expected);
+	return 0;
+}

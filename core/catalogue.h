@@ -63,7 +63,7 @@ struct tunable {
 	enum tunable_scope scope;
 	/*
 	 * Absolute path.  {kib} is the instance's size in KiB, {node} its node.  SCOPE_BOOT: the parameter's name on
-	 * the command line ("hugetlb_free_vmemmap").  NULL for options and the daemon's own.
+	 * the command line ("hugetlb_free_vmemmap"), see tunable_boot_token().  NULL for options and the daemon's own.
 	 */
 	const char *path;
 	const char *alias_path; /* another file for the same thing (vm.nr_hugepages), or an older name; or NULL */
@@ -71,7 +71,7 @@ struct tunable {
 	enum value_unit unit;
 	enum boolean_style style;
 	int64_t min, max;	    /* integers and each list entry; both 0: no limit known */
-	const char *const *choices; /* NULL-terminated, or NULL */
+	const char *const *choices; /* the only words for a choice or a word, NULL-terminated; or NULL */
 	unsigned order;		    /* lower is applied first */
 	const char *linked;	    /* id of the other form of the same setting, or NULL; the two zero each other */
 	enum comparison compare;
@@ -80,12 +80,15 @@ struct tunable {
 	/* NULL: "auto" is not for this row.  Looks at the facts alone and is deterministic. */
 	void (*auto_rule)(const struct facts *facts, struct auto_choice *ret);
 	unsigned auto_groups; /* the facts that auto_rule looks at */
-	const char *since;    /* first mainline kernel that has it: "5.19" */
+	const char *since;    /* first mainline kernel that has it: "5.19"; "patched" where none has */
 	const char *needs;    /* what else it takes, for people: "CONFIG_ZSWAP, swap"; or NULL */
 	const char *hazard;   /* what can go wrong, one sentence; or NULL */
 	const char *why;      /* what it is for, one sentence */
 	const char *doc;      /* kernel documentation: "admin-guide/sysctl/vm.rst"; or a commit */
-	/* For boot parameters: file (and, after '=', expected text) in which the effect is seen, or NULL */
+	/*
+	 * For boot parameters: the file in which the effect is seen, or NULL.  Where the file has other words than the
+	 * command line they follow: "/proc/sys/kernel/numa_balancing=enable:1,disable:0".  See tunable_boot_effect().
+	 */
 	const char *boot_effect_path;
 };
 
@@ -106,12 +109,18 @@ const struct tunable *catalogue_rows(size_t *ret_n);
 int catalogue_find(const char *section, const char *name, struct tunable_ref *ret);
 /* The same for a whole id, "hugetlb.2M.pages", "sysctl.kernel.numa_balancing". */
 int catalogue_find_id(const char *id, struct tunable_ref *ret);
-/* The row whose path or alias path this is, or -ENOENT. */
+/*
+ * The row whose path or alias path this is, or -ENOENT.  The huge page files below /proc/sys/vm are those of the default
+ * size, which is a fact: the row comes without a size then, and its id is "hugetlb.*.pages".
+ */
 int catalogue_find_path(const char *path, struct tunable_ref *ret);
 
 /* True for the sections of the catalogue, "sysctl" and "sysfs". */
 bool catalogue_has_section(const char *section);
-/* The nearest section, or the nearest name in a section (an id's part after the dot); NULL where nothing is near. */
+/*
+ * The nearest section, or the nearest name in a section (an id's part after the dot, with "*" and "node*" for sizes and
+ * nodes); NULL where nothing is near.
+ */
 const char *catalogue_nearest_section(const char *section);
 const char *catalogue_nearest(const char *section, const char *name);
 
@@ -129,6 +138,18 @@ char *tunable_ref_id(const struct tunable_ref *ref);
 /* Its file; NULL for options or on lack of memory; the caller frees. */
 char *tunable_ref_path(const struct tunable_ref *ref);
 char *tunable_ref_alias_path(const struct tunable_ref *ref);
+
+/*
+ * For boot parameters and a canonical value:
+ * what goes on the command line, "transparent_hugepage=madvise", "hugepagesz=2M hugepages=512" (booleans as on and off,
+ * which every such parameter takes); the caller frees, NULL on lack of memory.
+ */
+char *tunable_boot_token(const struct tunable_ref *ref, const char *value);
+/*
+ * The file in which its effect is seen and what value_from_kernel() of that file gives then; the caller frees both.
+ * 0, -ENOENT where the effect is not seen in any file, -ENOMEM.
+ */
+int tunable_boot_effect(const struct tunable_ref *ref, const char *value, char **ret_path, char **ret_expected);
 
 /* What a value has to be like, for messages: "0 to 200", "always madvise never", "yes or no". buf holds 256 bytes. */
 const char *tunable_range_text(const struct tunable *t, char *buf);

@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# usage: golden.sh MACHINE                 what every reading verb says about a captured machine, against what is expected
+#        golden.sh --update [MACHINE...]   write what it says now as what is expected
+#
+# MMOPTCTL names the program, else the newest build*/cli/mmoptctl is taken.  MMOPT_SCHEMAS: the directory of the JSON schemas.
+# Text goes into golden/NAME.txt below the machine, with messages and exit status; JSON, the document alone, into golden/NAME.json.
+# The verbs run on a copy of the machine, so that the test sees whether one of them writes to it.
+set -u
+export LC_ALL=C.UTF-8
+tests=$(dirname "$(realpath "$0")")
+top=$(dirname "$tests")
+schemas=${MMOPT_SCHEMAS:-$top/conf/schema}
+mmoptctl=${MMOPTCTL:-}
+if [ -z "$mmoptctl" ]; then
+	for f in "$top"/build*/cli/mmoptctl; do
+		if [ -x "$f" ] && { [ -z "$mmoptctl" ] || [ "$f" -nt "$mmoptctl" ]; }; then
+			mmoptctl=$f
+		fi
+	done
+fi
+if [ ! -x "$mmoptctl" ]; then
+	echo "golden.sh: no mmoptctl: build it, or name it in MMOPTCTL" >&2
+	exit 1
+fi
+mmoptctl=$(realpath "$mmoptctl")
+
+# name of the golden file, arguments
+verbs='
+status status
+facts facts
+plan plan
+verify verify
+savings savings
+savings-what-if savings --what-if
+list list
+explain-vm.swappiness explain vm.swappiness
+explain-hugetlb.2M.pages explain hugetlb.2M.pages
+history history
+'
+
+work=$(mktemp -d)
+# shellcheck disable=SC2317 # called by the trap
+clean() { rm -rf "$work"; }
+trap clean EXIT
+
+n=0
+failed=0
+# ok NAME: true where the last command was; its findings are in $work/findings
+tap() {
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		failed=$((failed + 1))
+		sed 's/^/# /' "$work/findings"
+		echo "not ok $n - $2"
+	fi
+}
+
+# run ARGUMENT...: what a user on a plain terminal-less shell would get
+run() {
+	env -i LC_ALL=C PATH=/usr/bin:/bin "$mmoptctl" --root="$work/root" "$@" >"$work/stdout" 2>"$work/stderr"
+	status=$?
+}
+
+text_of() {
+	printf '$ mmoptctl %s\n' "$*"
+	cat "$work/stdout"
+	if [ -s "$work/stderr" ]; then
+		echo '--- messages'
+		cat "$work/stderr"
+	fi
+	echo "--- exit status $status"
+}
+
+# The list of tunables does not depend on the machine: one copy for all, and every machine has to give the same.
+place() {
+	case $2 in
+	list) echo "$tests/golden/list" ;;
+	*) echo "$tests/sysroots/$1/golden/$2" ;;
+	esac
+}
+
+copy_machine() {
+	rm -rf "$work/root" "$work/before"
+	mkdir "$work/root" || exit 1
+	(cd "$tests/sysroots/$1" && find . -mindepth 1 -maxdepth 1 ! -name golden -exec cp -R {} "$work/root/" \;)
+	cp -R "$work/root" "$work/before"
+}
+
+update() {
+	local name arguments
+	copy_machine "$1"
+	mkdir -p "$tests/sysroots/$1/golden" "$tests/golden"
+	while read -r name arguments; do
+		[ -n "$name" ] || continue
+		# shellcheck disable=SC2086 # words
+		run $arguments
+		text_of "$arguments" >"$(place "$1" "$name").txt"
+		# shellcheck disable=SC2086
+		run --json=pretty $arguments
+		cp "$work/stdout" "$(place "$1" "$name").json"
+	done <<<"$verbs"
+}
+
+# compare EXPECTED GOT
+compare() {
+	diff -u --label expected --label got "$1" "$2" >"$work/findings" 2>&1
+}
+
+# A schema of the view's name holds for the document, if schemas are shipped.
+valid() {
+	/usr/bin/python3 - "$1" "$schemas" >"$work/findings" 2>&1 <<'PY'
+import glob, json, os, sys
+document = json.load(open(sys.argv[1], encoding='utf-8'))
+for key, kind in (('schema', int), ('view', str)):
+    if not isinstance(document.get(key), kind):
+        sys.exit(f'no "{key}" in the document')
+names = [os.path.join(sys.argv[2], n) for n in (document['view'] + '.schema.json', document['view'] + '.json', 'mmopt.schema.json')]
+names = [n for n in names if os.path.exists(n)]
+if not names:
+    if glob.glob(os.path.join(sys.argv[2], '*.json')):
+        sys.exit(f'no schema for the view {document["view"]}')
+    sys.exit(0)
+import jsonschema
+schema = json.load(open(names[0], encoding='utf-8'))
+resolver = jsonschema.RefResolver('file://' + os.path.realpath(names[0]), schema)
+errors = list(jsonschema.validators.validator_for(schema)(schema, resolver=resolver).iter_errors(document))
+for e in errors:
+    print('/'.join(map(str, e.absolute_path)) + ': ' + e.message)
+sys.exit(1 if errors else 0)
+PY
+}
+
+check() {
+	local name arguments text_status place
+	copy_machine "$1"
+	while read -r name arguments; do
+		[ -n "$name" ] || continue
+		place=$(place "$1" "$name")
+		# shellcheck disable=SC2086
+		run $arguments
+		text_of "$arguments" >"$work/got"
+		text_status=$status
+		compare "$place.txt" "$work/got"
+		tap $? "$name: text"
+		# shellcheck disable=SC2086
+		run --json=pretty $arguments
+		compare "$place.json" "$work/stdout"
+		tap $? "$name: JSON"
+		valid "$work/stdout"
+		tap $? "$name: the JSON is valid"
+		echo "exit status $status with --json, $text_status without" >"$work/findings"
+		[ "$status" = "$text_status" ]
+		tap $? "$name: the same exit status with --json"
+		grep -lF "$work" "$work/got" "$work/stdout" >"$work/findings"
+		[ $? = 1 ]
+		tap $? "$name: paths are those of the machine looked at"
+	done <<<"$verbs"
+	diff -r "$work/before" "$work/root" >"$work/findings" 2>&1
+	tap $? "nothing was written to the machine"
+	if [ "$1" = made-2node-64k ]; then
+		"$tests/sysroots/make-2node-64k" "$work/made" >"$work/findings" 2>&1 &&
+			diff -r -x policy.d -x golden -x .gitkeep "$work/made" "$tests/sysroots/$1" >"$work/findings" 2>&1
+		tap $? "the made machine is what its maker makes"
+	fi
+	echo "1..$n"
+	[ $failed = 0 ]
+}
+
+machines() { (cd "$tests/sysroots" && for d in */; do echo "${d%/}"; done); }
+
+case ${1-} in
+--update)
+	shift
+	[ $# -gt 0 ] || mapfile -t all < <(machines)
+	for machine in "${@:-${all[@]}}"; do
+		update "$machine"
+	done
+	;;
+'' | -*)
+	sed -n '3,9s/^# \{0,1\}//p' "$0" >&2
+	exit 1
+	;;
+*)
+	if [ ! -d "$tests/sysroots/$1/proc" ]; then
+		echo "golden.sh: no captured machine $1" >&2
+		exit 1
+	fi
+	check "$1"
+	;;
+esac

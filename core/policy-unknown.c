@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <limits.h>
+
+#include "base/strutil.h"
+#include "core/policy-parse.h"
+
+/* What a key that the catalogue does not have may have been meant to be. */
+
+static bool take_suggestion(struct policy_parser *p)
+{
+	if (p->suggestions_left == 0)
+		return false;
+	p->suggestions_left--;
+	return true;
+}
+
+/*
+ * A name of the catalogue with what the user wrote in the places of size and node: for "2M.page" and "*.pages" that is
+ * "2M.pages".  NULL on lack of memory.
+ */
+static char *fill_in(const char *name, const char *key)
+{
+	_cleanup_free_ char *size = NULL, *node = NULL;
+	char *out = NULL;
+	size_t n_out = 0;
+	FILE *f;
+
+	for (const char *c = key; c; c = strchr(c, '.') ? strchr(c, '.') + 1 : NULL) {
+		size_t n = strcspn(c, ".");
+
+		if (!size && *c >= '0' && *c <= '9')
+			size = strndup(c, MIN(n, (size_t)16));
+		else if (!node && startswith(c, "node") && n > strlen("node"))
+			node = strndup(c, MIN(n, (size_t)16));
+	}
+	f = open_memstream(&out, &n_out);
+	if (!f)
+		return NULL;
+	for (const char *c = name; *c;) {
+		size_t n = strcspn(c, ".");
+
+		if (n == 1 && *c == '*')
+			fputs(size ?: "2M", f);
+		else if (n == 5 && startswith(c, "node*"))
+			fputs(node ?: "node0", f);
+		else
+			fprintf(f, "%.*s", (int)n, c);
+		c += n;
+		if (*c)
+			fputc(*c++, f);
+	}
+	if (fclose(f) != 0) {
+		free(out);
+		return NULL;
+	}
+	return out;
+}
+
+/* The id of what a key means by another way of writing: a whole id, a sysctl name, a path.  NULL where it is none. */
+static char *id_of_other_writing(const char *key)
+{
+	_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
+	_cleanup_free_ char *path = NULL;
+
+	if (catalogue_find_id(key, &ref) == 0 && ref.tunable->scope != SCOPE_RAW)
+		return tunable_ref_id(&ref);
+	tunable_ref_clear(&ref);
+	if (catalogue_find_path(key, &ref) < 0 &&
+	    (catalogue_raw_path("sysctl", key, &path) < 0 || catalogue_find_path(path, &ref) < 0))
+		return NULL;
+	return tunable_ref_id(&ref);
+}
+
+/* The section in which the catalogue has this very name, as an id; NULL where none has it. */
+static const char *id_in_other_section(const char *key)
+{
+	size_t n;
+	const struct tunable *rows = catalogue_rows(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		const char *dot = strchr(rows[i].id, '.');
+
+		if (dot && streq(dot + 1, key))
+			return rows[i].id;
+	}
+	return NULL;
+}
+
+/* "write "swappiness = 10" in [vm]" for the id vm.swappiness. */
+static char *advise_id(const char *id, const char *value)
+{
+	const char *dot = strchr(id, '.');
+	char shown[POLICY_SHOWN_SIZE];
+
+	if (!dot)
+		return NULL;
+	return xasprintf("write \"%s = %s\" in [%.*s]", dot + 1, policy_shown(value, shown), (int)(dot - id), id);
+}
+
+/* A finished half sentence, or NULL where nothing comes to mind. */
+static char *advise(const char *section, const char *key, const char *value)
+{
+	_cleanup_free_ char *id = id_of_other_writing(key), *filled = NULL;
+	const char *name;
+
+	if (id)
+		return advise_id(id, value);
+	name = id_in_other_section(key);
+	if (name)
+		return advise_id(name, value);
+	name = catalogue_nearest(section, key);
+	if (!name)
+		return NULL;
+	filled = fill_in(name, key);
+	return filled ? xasprintf("did you mean \"%s\"?", filled) : NULL;
+}
+
+/* "sysctl -w vm.swappiness=10" comes as the key "sysctl -w vm.swappiness". */
+static bool report_shell_command(struct policy_parser *p, unsigned line, const char *key, const char *value)
+{
+	_cleanup_free_ char *id = NULL, *advice = NULL;
+	char shown[POLICY_SHOWN_SIZE], shown_value[POLICY_SHOWN_SIZE];
+	const char *name;
+
+	if (!startswith(key, "sysctl ") && !startswith(key, "sysctl\t"))
+		return false;
+	name = key + strlen("sysctl");
+	for (;;) {
+		while (is_blank(*name))
+			name++;
+		if (*name != '-')
+			break;
+		name += strcspn(name, " \t");
+	}
+	id = id_of_other_writing(name);
+	advice = id ? advise_id(id, value) : NULL;
+	if (!advice)
+		advice = xasprintf("write \"%s = %s\" in [sysctl]", policy_shown(name, shown),
+				   policy_shown(value, shown_value));
+	policy_error(p, line, NULL, "this is a shell command; %s", advice ?: "write only the key and its value");
+	return true;
+}
+
+void policy_report_unknown(struct policy_parser *p, unsigned line, const char *section, const char *key,
+			   const char *value)
+{
+	_cleanup_free_ char *advice = NULL;
+	char shown[POLICY_SHOWN_SIZE];
+
+	if (report_shell_command(p, line, key, value))
+		return;
+	if (take_suggestion(p))
+		advice = advise(section, key, value);
+	policy_shown(key, shown);
+	if (*section)
+		policy_error(p, line, NULL, "unknown tunable \"%s\" in [%s]%s%s", shown, section, advice ? "; " : "",
+			     advice ?: "");
+	else
+		policy_error(p, line, NULL, "\"%s\" stands before the first [section]%s%s", shown, advice ? "; " : "",
+			     advice ?: "");
+}
+
+void policy_report_unknown_section(struct policy_parser *p, unsigned line, const char *section)
+{
+	const char *best = NULL;
+	unsigned best_distance = UINT_MAX;
+	char shown[POLICY_SHOWN_SIZE];
+
+	if (take_suggestion(p)) {
+		best = catalogue_nearest_section(section);
+		if (best)
+			(void)nearer_name(section, best, &best_distance);
+		if (nearer_name(section, "Match", &best_distance))
+			best = "Match";
+		if (nearer_name(section, "Policy", &best_distance))
+			best = "Policy";
+	}
+	policy_error(p, line, NULL, "unknown section [%s], and nothing in it counts%s%s%s",
+		     policy_shown(section, shown), best ? "; did you mean [" : "", best ?: "", best ? "]?" : "");
+}

@@ -12,12 +12,13 @@ FOLDERS = {
     'core': ('base', 'core'),
     'cli': ('base', 'core', 'cli'),
     'daemon': ('base', 'core', 'daemon'),
+    'tools': ('base', 'core'),
     'tests': ('base', 'core', 'cli', 'daemon', 'tests'),
 }
 
 # Parts of core, lowest first: a part may include itself and what stands before it.  "facts-memory.c" belongs to "facts".
 CORE = (
-    'utf8', 'text-safe', 'cmdline', 'mounts', 'btf',  # parsers of one format each
+    'cmdline', 'mounts', 'btf',  # parsers of one format each
     'diag', 'kernel-io', 'value', 'facts', 'catalogue', 'policy', 'policy-parse', 'plan',
     'undo', 'savings', 'effect', 'verify', 'apply', 'report', 'report-*',
 )

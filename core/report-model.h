@@ -31,7 +31,7 @@ enum report_item_type {
 
 struct report_item {
 	enum report_item_type type;
-	char *name;  /* fields */
+	char *name;  /* fields; NULL: text only */
 	char *title; /* fields; NULL: JSON only */
 	struct cell cell;
 	struct report_table *table;

@@ -9,7 +9,7 @@
 #include "core/savings.h"
 #include "core/undo.h"
 
-/* One function per view: they only translate into a report.  All return NULL on lack of memory. */
+/* One function per view: they only translate into a report.  All return NULL on lack of memory.  Each sets the verdict and exit status. */
 struct report *report_facts(const struct facts *facts);
 struct report *report_plan(const struct plan *plan);
 struct report *report_apply(const struct plan *plan, enum apply_result result, const struct savings *before,
@@ -18,9 +18,17 @@ struct report *report_status(const struct plan *plan, const struct savings *savi
 struct report *report_verify(const struct plan *plan);
 struct report *report_savings(const struct savings *savings);
 struct report *report_restore(const char *view, const struct restore *restore);
+/* A transaction was confirmed. */
+struct report *report_confirm(unsigned number);
 struct report *report_history(struct undo_store *store);
 struct report *report_list(void);
-/* One tunable: its row, what it is now, every file that sets it and who wins, and who else writes it. */
+/*
+ * One tunable: its row, what it is now, every file that sets it and who wins, and who else writes it.  policy, plan and
+ * current (canonical, for a tunable that no policy names) may be NULL.
+ */
 struct report *report_explain(const struct tunable_ref *ref, const struct policy *policy, const struct plan *plan,
-			      const struct facts *facts);
-struct report *report_check(const struct policy *policy);
+			      const struct facts *facts, const char *current);
+/* The files of one policy, or of one per file looked at. */
+struct report *report_check(struct policy *const *policies, size_t n);
+/* What a verb says that could not do its work; the messages tell why. verb may be NULL. Exit status 1. */
+struct report *report_error(const char *verb);

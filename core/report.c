@@ -234,6 +234,11 @@ void report_text(struct report *r, const char *name, const char *title, const ch
 		item->cell.type = CELL_TEXT;
 }
 
+void report_text_only(struct report *r, const char *title, const char *text)
+{
+	report_text(r, NULL, title, text);
+}
+
 void report_number(struct report *r, const char *name, const char *title, int64_t n)
 {
 	add_number_field(r, name, title, CELL_NUMBER, n);

@@ -65,6 +65,8 @@ void report_number(struct report *r, const char *name, const char *title, int64_
 void report_bytes(struct report *r, const char *name, const char *title, int64_t bytes);
 void report_boolean(struct report *r, const char *name, const char *title, bool b);
 void report_time(struct report *r, const char *name, const char *title, uint64_t time_sec);
+/* A field that only text shows, for a value that JSON has in another form. */
+void report_text_only(struct report *r, const char *title, const char *text);
 /* A line of prose for text output only. */
 void report_line(struct report *r, const char *fmt, ...) _printf_(2, 3);
 

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cli/command-line.h"
+
+#include <getopt.h>
+#include <limits.h>
+
+#include "base/strutil.h"
+#include "cli/time-span.h"
+
+/* The letters of the options, for getopt_long(). ':' first: a missing argument is told from an unknown option. */
+#define LETTERS ":hq"
+
+struct parser {
+	struct command_line line;
+	uint64_t given; /* bits of options_table(), for those that go with one verb only */
+	char *error;	/* the first mistake */
+	bool no_memory;
+};
+
+/* Keeps the first mistake: those after it are often its consequences. */
+static void mistake(struct parser *p, char *text)
+{
+	if (!text)
+		p->no_memory = true;
+	else if (!p->error)
+		p->error = text;
+	else
+		free(text);
+}
+
+/* " (did you mean 'plan'?)", "" or NULL. */
+static char *did_you_mean(const char *prefix, const char *nearest)
+{
+	return nearest ? xasprintf(" (did you mean '%s%s'?)", prefix, nearest) : strdup("");
+}
+
+static void unknown_verb(struct parser *p, const char *name)
+{
+	_cleanup_free_ char *hint = NULL;
+	const char *nearest = NULL;
+	unsigned distance = UINT_MAX;
+	const struct verb *verbs;
+	size_t n;
+
+	verbs = verbs_table(&n);
+	for (size_t i = 0; i < n; i++)
+		if (nearer_name(name, verbs[i].name, &distance))
+			nearest = verbs[i].name;
+	hint = did_you_mean("", nearest);
+	mistake(p, hint ? xasprintf("unknown verb '%s'%s", name, hint) : NULL);
+}
+
+static void unknown_option(struct parser *p, const char *given)
+{
+	_cleanup_free_ char *hint = NULL, *name = NULL;
+	const char *nearest = NULL, *dashes = startswith(given, "--");
+	unsigned distance = UINT_MAX;
+	const struct option_row *options;
+	size_t n;
+
+	if (optopt != 0) {
+		mistake(p, xasprintf("unknown option '-%c'", optopt));
+		return;
+	}
+	name = strndup(given, strcspn(given, "="));
+	if (!name) {
+		p->no_memory = true;
+		return;
+	}
+	options = options_table(&n);
+	for (size_t i = 0; dashes && i < n; i++)
+		if (nearer_name(name + 2, options[i].name, &distance))
+			nearest = options[i].name;
+	hint = did_you_mean("--", nearest);
+	mistake(p, hint ? xasprintf("unknown option '%s'%s", name, hint) : NULL);
+}
+
+/* getopt_long() says '?' for what it does not know and for an argument that an option does not take. */
+static void wrong_option(struct parser *p, const char *given)
+{
+	const struct option_row *o = optopt != 0 ? option_get((enum option_id)optopt) : NULL;
+
+	if (o && !o->argument)
+		mistake(p, xasprintf("option '--%s' takes no argument", o->name));
+	else
+		unknown_option(p, given);
+}
+
+static void take_json(struct parser *p, const char *word)
+{
+	if (!word || streq(word, "short"))
+		p->line.json = JSON_SHORT;
+	else if (streq(word, "pretty"))
+		p->line.json = JSON_PRETTY;
+	else if (streq(word, "off"))
+		p->line.json = JSON_OFF;
+	else
+		mistake(p, xasprintf("--json is short, pretty or off, not '%s'", word));
+}
+
+static void take_time(struct parser *p, const char *option, const char *text, uint64_t least_usec, uint64_t *ret_usec)
+{
+	uint64_t usec;
+	int r = parse_time_span(text, &usec);
+
+	if (r == -ERANGE)
+		mistake(p, xasprintf("--%s: '%s' is too long a time", option, text));
+	else if (r < 0)
+		mistake(p, xasprintf("--%s: '%s' is no time, write 90s, 5min or 1h", option, text));
+	else if (usec < least_usec)
+		mistake(p, xasprintf("--%s: '%s' is too short a time", option, text));
+	else
+		*ret_usec = usec;
+}
+
+static void take_path(struct parser *p, const char *option, const char *path, const char **ret)
+{
+	if (*path)
+		*ret = path;
+	else
+		mistake(p, xasprintf("--%s: the name is empty", option));
+}
+
+static void take_option(struct parser *p, enum option_id id, const char *argument)
+{
+	struct command_line *l = &p->line;
+	uint64_t usec = 0;
+
+	switch (id) {
+	case OPTION_HELP:
+		l->help = true;
+		return;
+	case OPTION_VERSION:
+		l->version = true;
+		return;
+	case OPTION_QUIET:
+		l->quiet = true;
+		return;
+	case OPTION_JSON:
+		take_json(p, argument);
+		return;
+	case OPTION_ROOT:
+		take_path(p, "root", argument, &l->root);
+		return;
+	case OPTION_POLICY:
+		take_path(p, "policy", argument, &l->policy);
+		return;
+	case OPTION_NO_PAGER:
+		l->no_pager = true;
+		return;
+	case OPTION_DRY_RUN:
+		l->dry_run = true;
+		return;
+	case OPTION_FORCE:
+		l->force = true;
+		return;
+	case OPTION_POOL_TIMEOUT:
+		take_time(p, "pool-timeout", argument, 1, &l->pool_timeout_usec);
+		return;
+	case OPTION_CONFIRM_WITHIN:
+		take_time(p, "confirm-within", argument, USEC_PER_SEC, &usec);
+		l->confirm_within_sec = usec / USEC_PER_SEC;
+		return;
+	case OPTION_ALL:
+		l->all = true;
+		return;
+	case OPTION_WHAT_IF:
+		l->what_if = true;
+		return;
+	}
+}
+
+/* The table in the form of getopt_long(); the caller frees; NULL on lack of memory. */
+static struct option *long_options(void)
+{
+	const struct option_row *options;
+	struct option *l;
+	size_t n;
+
+	options = options_table(&n);
+	l = calloc(n + 1, sizeof(*l));
+	for (size_t i = 0; l && i < n; i++) {
+		l[i].name = options[i].name;
+		l[i].val = options[i].id;
+		l[i].has_arg = !options[i].argument	      ? no_argument
+			       : options[i].argument_optional ? optional_argument
+							      : required_argument;
+	}
+	return l;
+}
+
+static void remember_given(struct parser *p, enum option_id id)
+{
+	const struct option_row *options;
+	size_t n;
+
+	options = options_table(&n);
+	for (size_t i = 0; i < n; i++)
+		if (options[i].id == id)
+			p->given |= 1ULL << i;
+}
+
+static int parse_options(struct parser *p, int argc, char **argv)
+{
+	_cleanup_free_ struct option *options = long_options();
+	int c;
+
+	if (!options)
+		return -ENOMEM;
+	opterr = 0;
+	optind = 0; /* GNU: start anew, also where this runs more than once */
+	while ((c = getopt_long(argc, argv, LETTERS, options, NULL)) != -1) {
+		/* Of a long option; letters are told by optopt. */
+		const char *given = argv[optind > 1 ? optind - 1 : 1];
+
+		if (c == '?') {
+			wrong_option(p, given);
+		} else if (c == ':') {
+			const struct option_row *o = option_get((enum option_id)optopt);
+
+			mistake(p, xasprintf("option '--%s' needs %s", o ? o->name : "?",
+					     o ? o->argument : "an argument"));
+		} else {
+			remember_given(p, (enum option_id)c);
+			take_option(p, (enum option_id)c, optarg);
+		}
+	}
+	return 0;
+}
+
+static void check_options(struct parser *p)
+{
+	const struct option_row *options;
+	size_t n;
+
+	options = options_table(&n);
+	for (size_t i = 0; i < n; i++) {
+		if (!(p->given & 1ULL << i) || options[i].global || options[i].verb == p->line.verb->id)
+			continue;
+		mistake(p, xasprintf("option '--%s' goes with %s, not with %s", options[i].name,
+				     verb_get(options[i].verb)->name, p->line.verb->name));
+	}
+	if (p->line.dry_run && p->line.confirm_within_sec > 0)
+		mistake(p, xasprintf("--dry-run and --confirm-within exclude each other"));
+}
+
+static void check_arguments(struct parser *p)
+{
+	const struct verb *v = p->line.verb;
+
+	if (p->line.n_arguments < v->min_arguments)
+		mistake(p, xasprintf("%s needs %s", v->name, v->arguments));
+	else if (p->line.n_arguments > v->max_arguments)
+		mistake(p, v->max_arguments == 0
+				   ? xasprintf("%s takes no arguments, '%s' is too much", v->name, p->line.arguments[0])
+				   : xasprintf("%s takes %s only, '%s' is too much", v->name, v->arguments,
+					       p->line.arguments[v->max_arguments]));
+}
+
+static void take_verb(struct parser *p, int argc, char **argv)
+{
+	if (optind >= argc) {
+		p->line.verb = verb_get(VERB_STATUS);
+	} else {
+		p->line.verb = verb_find(argv[optind]);
+		if (!p->line.verb) {
+			unknown_verb(p, argv[optind]);
+			return;
+		}
+		p->line.arguments = argv + optind + 1;
+		p->line.n_arguments = argc - optind - 1;
+	}
+	if (p->line.help || p->line.version)
+		return;
+	check_options(p);
+	check_arguments(p);
+}
+
+int command_line_parse(int argc, char **argv, struct command_line *ret, char **ret_error)
+{
+	struct parser p = {};
+	int r;
+
+	if (argc < 1) {
+		*ret = (struct command_line){ .verb = verb_get(VERB_STATUS) };
+		return 0;
+	}
+	r = parse_options(&p, argc, argv);
+	if (r < 0)
+		return r;
+	take_verb(&p, argc, argv);
+	*ret = p.line;
+	if (p.error) {
+		*ret_error = p.error;
+		return -EINVAL;
+	}
+	return p.no_memory ? -ENOMEM : 0;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cli/engine.h"
+
+#include <time.h>
+
+#include "base/strutil.h"
+
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+
+int engine_open(struct cli *cli, struct engine *ret)
+{
+	struct engine e = {};
+	int r;
+
+	r = kernel_io_open(cli->line.root, &e.io);
+	if (r < 0)
+		return cli_error(cli, r, "cannot open the root directory %s: %s", cli->line.root ?: "/", strerror(-r));
+	e.root_fd = kernel_io_root_fd(e.io);
+	if (e.root_fd < 0) {
+		r = e.root_fd;
+		kernel_io_free(e.io);
+		return cli_error(cli, r, "cannot open the root directory: %s", strerror(-r));
+	}
+	*ret = e;
+	return 0;
+}
+
+void engine_clear(struct engine *e)
+{
+	undo_store_free(e->store);
+	plan_free(e->plan);
+	policy_free(e->policy);
+	facts_clear(&e->facts);
+	kernel_io_free(e->io);
+	*e = (struct engine){};
+}
+
+int engine_load_policy(struct cli *cli, struct engine *e)
+{
+	/* What anybody may write to must not steer a process of root's. */
+	bool check_owner = e->io->live && geteuid() == 0;
+	size_t errors_before = cli->diags.n_errors;
+	int r;
+
+	r = policy_load(e->root_fd, cli->line.policy, &e->facts, e->io, check_owner, &cli->diags, &e->policy);
+	if (r < 0) {
+		if (cli->diags.n_errors == errors_before)
+			cli_error(cli, r, "cannot read the policy: %s", strerror(-r));
+		return r;
+	}
+	return cli->diags.n_errors > errors_before ? -EBADMSG : 0;
+}
+
+int engine_plan(struct cli *cli, struct engine *e)
+{
+	struct plan_options options = { .force = cli->line.force };
+	int r;
+
+	r = plan_make(e->policy, &e->facts, e->io, &options, &cli->diags, &e->plan);
+	if (r < 0)
+		return cli_error(cli, r, "cannot make a plan: %s", strerror(-r));
+	return 0;
+}
+
+int engine_load_plan(struct cli *cli, struct engine *e)
+{
+	int r = engine_load_policy(cli, e);
+
+	return r < 0 ? r : engine_plan(cli, e);
+}
+
+/* A captured system may lack it: its records are then those of one nameless boot. */
+static char *read_boot_id(struct engine *e)
+{
+	char *id;
+
+	return kernel_io_read_line(e->io, BOOT_ID, &id) < 0 ? strdup("unknown") : id;
+}
+
+int engine_read_store(struct cli *cli, struct engine *e)
+{
+	_cleanup_free_ char *boot_id = read_boot_id(e);
+	int r;
+
+	if (!boot_id)
+		return cli_error(cli, -ENOMEM, "out of memory");
+	r = undo_store_open(e->root_fd, boot_id, false, &e->store, NULL);
+	if (r == -ENOMEM)
+		return cli_error(cli, r, "out of memory");
+	if (r < 0)
+		cli_warning(cli, "cannot read the undo record in /run/mmopt, ignoring it: %s", strerror(-r));
+	return 0;
+}
+
+bool is_write_protected(int error)
+{
+	return error == -EACCES || error == -EPERM || error == -EROFS;
+}
+
+static int busy(struct cli *cli, int holder)
+{
+	if (holder > 0)
+		return cli_error(cli, -EBUSY, "another mmopt transaction is running (pid %d)", holder);
+	return cli_error(cli, -EBUSY, "another mmopt transaction is running");
+}
+
+int engine_lock_store(struct cli *cli, struct engine *e)
+{
+	_cleanup_free_ char *boot_id = read_boot_id(e);
+	int r, holder = 0;
+
+	if (!boot_id)
+		return cli_error(cli, -ENOMEM, "out of memory");
+	r = undo_store_open(e->root_fd, boot_id, true, &e->store, &holder);
+	if (r == -EBUSY)
+		return busy(cli, holder);
+	if (r < 0 && !is_write_protected(r))
+		return cli_error(cli, r, "the undo record in /run/mmopt cannot be written: %s", strerror(-r));
+	return r;
+}
+
+static uint64_t boottime_sec(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec;
+}
+
+static void tell_recovered(struct cli *cli, const struct restore *restore)
+{
+	if (restore->n_transactions == 0)
+		return;
+	cli_warning(cli, "a transaction that was not finished has been taken back (%zu %s)", restore->n_items,
+		    restore->n_items == 1 ? "value" : "values");
+	for (size_t i = 0; i < restore->n_items; i++) {
+		const struct restore_item *item = &restore->items[i];
+
+		if (item->outcome == RESTORE_FOREIGN || item->outcome == RESTORE_FAILED)
+			cli_warning(cli, "%s: not taken back: %s", item->id, item->reason ?: "unknown");
+	}
+}
+
+int engine_write_store(struct cli *cli, struct engine *e, struct restore *ret_recovered)
+{
+	int r = engine_lock_store(cli, e);
+
+	if (r < 0)
+		return r;
+	r = apply_recover(e->io, e->store, boottime_sec(), ret_recovered);
+	if (r < 0)
+		return cli_error(cli, r, "cannot take back what an earlier run left unfinished: %s", strerror(-r));
+	tell_recovered(cli, ret_recovered);
+	return 0;
+}
+
+const struct transaction *engine_unconfirmed(const struct engine *e)
+{
+	size_t n = 0;
+	const struct transaction *t = undo_store_transactions(e->store, &n);
+
+	while (n-- > 0)
+		if (t[n].state == TRANSACTION_UNCONFIRMED)
+			return &t[n];
+	return NULL;
+}

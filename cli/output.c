@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <locale.h>
+#include <stdarg.h>
+
+#include "base/fileio.h"
+#include "base/strutil.h"
+#include "cli/cli.h"
+#include "cli/pager.h"
+#include "cli/terminal.h"
+#include "core/report-safe.h"
+#include "core/report-views.h"
+
+#define RED "\033[31m"
+#define YELLOW "\033[33m"
+#define RESET "\033[0m"
+
+/* A lack of memory for the text leaves a message without one, but never none: diag_add() still counts it. */
+static void add_message(struct cli *cli, enum diag_severity severity, const char *fmt, va_list ap)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	diag_add(&cli->diags, severity, NULL, 0, NULL, "%s", text ?: "out of memory");
+}
+
+int cli_error(struct cli *cli, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_message(cli, DIAG_ERROR, fmt, ap);
+	va_end(ap);
+	return error;
+}
+
+void cli_warning(struct cli *cli, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_message(cli, DIAG_WARNING, fmt, ap);
+	va_end(ap);
+}
+
+void cli_notice(struct cli *cli, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_message(cli, DIAG_NOTICE, fmt, ap);
+	va_end(ap);
+}
+
+static const char *severity_prefix(enum diag_severity severity)
+{
+	switch (severity) {
+	case DIAG_NOTICE:
+		return "notice: ";
+	case DIAG_WARNING:
+		return "warning: ";
+	case DIAG_ERROR:
+		return "";
+	}
+	return "";
+}
+
+static const char *severity_colour(enum diag_severity severity)
+{
+	switch (severity) {
+	case DIAG_NOTICE:
+		return "";
+	case DIAG_WARNING:
+		return YELLOW;
+	case DIAG_ERROR:
+		return RED;
+	}
+	return "";
+}
+
+static void show_message(const struct diag *d, bool colour)
+{
+	_cleanup_free_ char *text = diag_format(d), *safe = text ? text_printable(text, false) : NULL;
+	const char *start = colour ? severity_colour(d->severity) : "";
+
+	fprintf(stderr, "mmoptctl: %s%s%s%s\n", start, severity_prefix(d->severity), safe ?: "out of memory",
+		*start ? RESET : "");
+}
+
+static void show_messages(const struct cli *cli)
+{
+	struct terminal terminal;
+
+	terminal_look(STDERR_FILENO, &terminal);
+	for (size_t i = 0; i < cli->diags.n; i++) {
+		const struct diag *d = &cli->diags.items[i];
+
+		if (d->severity == DIAG_ERROR || !cli->line.quiet)
+			show_message(d, terminal.colour);
+	}
+	if (cli->diags.n == 0 && cli->diags.n_errors > 0)
+		fputs("mmoptctl: out of memory\n", stderr);
+}
+
+static int render(const struct cli *cli, const struct report *r, const struct terminal *terminal, FILE *f)
+{
+	struct report_text_options options = { .colour = terminal->colour, .width = terminal->width };
+
+	switch (cli->line.json) {
+	case JSON_SHORT:
+		return report_render_json(r, REPORT_JSON_SHORT, f);
+	case JSON_PRETTY:
+		return report_render_json(r, REPORT_JSON_PRETTY, f);
+	case JSON_OFF:
+		break;
+	}
+	/* For the width and encoding of characters only: numbers and words stay what they are. */
+	setlocale(LC_CTYPE, "");
+	return report_render_text(r, &options, f);
+}
+
+/* All of it in memory first: a pager needs to know its length, and a half document helps nobody. */
+static int render_to_memory(const struct cli *cli, const struct report *r, const struct terminal *terminal, char **ret,
+			    size_t *ret_size)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+	int k;
+
+	if (!f)
+		return -errno;
+	k = render(cli, r, terminal, f);
+	if (fclose(f) != 0 && k >= 0)
+		k = -ENOMEM;
+	if (k < 0)
+		return k;
+	*ret = TAKE_PTR(text);
+	*ret_size = size;
+	return 0;
+}
+
+static bool longer_than(const char *text, size_t size, unsigned lines)
+{
+	const char *end = text + size;
+
+	for (; lines > 0; lines--) {
+		text = memchr(text, '\n', end - text);
+		if (!text)
+			return false;
+		text++;
+	}
+	return text < end;
+}
+
+static int write_out(const struct cli *cli, const struct terminal *terminal, const char *text, size_t size)
+{
+	if (terminal->is_terminal && !cli->line.no_pager && longer_than(text, size, terminal->height)) {
+		int r = pager_show(text, size);
+
+		if (r != 0)
+			return r < 0 ? r : 0;
+	}
+	return write_all(STDOUT_FILENO, text, size);
+}
+
+/* The report in the form asked for; says so on standard error where that fails. */
+static int show_report(const struct cli *cli, const struct report *r)
+{
+	_cleanup_free_ char *text = NULL;
+	struct terminal terminal;
+	size_t size = 0;
+	int k;
+
+	terminal_look(STDOUT_FILENO, &terminal);
+	k = render_to_memory(cli, r, &terminal, &text, &size);
+	if (k < 0) {
+		fprintf(stderr, "mmoptctl: cannot write the report: %s\n", strerror(-k));
+		return k;
+	}
+	k = write_out(cli, &terminal, text, size);
+	/* The reader has seen enough: no failure of ours. */
+	if (k == -EPIPE)
+		return 0;
+	if (k < 0)
+		fprintf(stderr, "mmoptctl: cannot write to standard output: %s\n", strerror(-k));
+	return k;
+}
+
+int cli_show(struct cli *cli, struct report *r)
+{
+	int exit_status;
+
+	if (report_failed(r)) {
+		cli_error(cli, -ENOMEM, "out of memory");
+		report_free(r);
+		r = report_error(cli->line.verb ? cli->line.verb->name : NULL);
+	}
+	if (r)
+		report_diags(r, &cli->diags);
+	show_messages(cli);
+	if (!r)
+		return EXIT_FAILURE;
+	exit_status = report_exit_status(r);
+	if ((cli->line.json != JSON_OFF || !cli->line.quiet) && show_report(cli, r) < 0)
+		exit_status = EXIT_FAILURE;
+	report_free(r);
+	return exit_status;
+}
+
+void cli_show_early(struct cli *cli, const struct report *r)
+{
+	if (cli->line.json == JSON_OFF && !cli->line.quiet && !report_failed(r))
+		(void)!show_report(cli, r);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cli/progress.h"
+
+#include <time.h>
+
+#include "base/macros.h"
+#include "base/strutil.h"
+
+/* Most runs are over before anybody could read anything. */
+#define QUIET_MSEC 300
+#define WIPE "\r\033[K"
+
+static uint64_t now_msec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+void progress_begin(struct progress *p, bool quiet)
+{
+	*p = (struct progress){
+		.enabled = !quiet && isatty(STDERR_FILENO),
+		.start_msec = now_msec(),
+	};
+}
+
+void progress_text(struct progress *p, const char *text)
+{
+	if (!p->enabled)
+		return;
+	fprintf(stderr, WIPE "%s", text);
+	p->shown = true;
+}
+
+void progress_step(void *userdata, const struct plan *plan, size_t step)
+{
+	struct progress *p = userdata;
+	_cleanup_free_ char *text = NULL;
+
+	if (!p->enabled || now_msec() - p->start_msec < QUIET_MSEC)
+		return;
+	text = xasprintf("[%zu/%zu] %s", step + 1, plan->n_steps, plan->steps[step].id);
+	if (text)
+		progress_text(p, text);
+}
+
+void progress_end(struct progress *p)
+{
+	if (p->shown)
+		fputs(WIPE, stderr);
+	p->shown = false;
+}

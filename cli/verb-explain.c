@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <limits.h>
+
+#include "base/strutil.h"
+#include "cli/engine.h"
+#include "core/report-views.h"
+
+/* The path is in the catalogue, or is there and may be named in a raw section. */
+static int find_path(const struct engine *e, const char *path, struct tunable_ref *ret)
+{
+	static const struct {
+		const char *below, *section;
+	} raw[] = {
+		{ "/proc/sys/", "sysctl" },
+		{ "/sys/", "sysfs" },
+	};
+	int r = catalogue_find_path(path, ret);
+
+	if (r != -ENOENT || !kernel_io_exists(e->io, path))
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(raw); i++) {
+		const char *rest = startswith(path, raw[i].below);
+
+		if (rest)
+			return catalogue_find(raw[i].section, rest, ret);
+	}
+	return -ENOENT;
+}
+
+/* "kernel.numa_balancing": a sysctl as sysctl(8) writes it. */
+static int find_sysctl(const struct engine *e, const char *name, struct tunable_ref *ret)
+{
+	_cleanup_free_ char *path = NULL;
+	int r = catalogue_raw_path("sysctl", name, &path);
+
+	return r < 0 ? r : find_path(e, path, ret);
+}
+
+/* A row of the catalogue by its own id, "hugetlb.*.pages": described without a size or node. */
+static int find_row(const char *id, struct tunable_ref *ret)
+{
+	const struct tunable *rows;
+	size_t n;
+
+	rows = catalogue_rows(&n);
+	for (size_t i = 0; i < n; i++) {
+		if (!streq(rows[i].id, id))
+			continue;
+		*ret = (struct tunable_ref){ .tunable = &rows[i], .node = -1 };
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int find(const struct engine *e, const char *name, struct tunable_ref *ret)
+{
+	int r;
+
+	if (name[0] == '/')
+		return find_path(e, name, ret);
+	r = find_row(name, ret);
+	if (r == -ENOENT)
+		r = catalogue_find_id(name, ret);
+	if (r == -ENOENT)
+		r = find_sysctl(e, name, ret);
+	return r;
+}
+
+static int unknown(struct cli *cli, const char *name, int error)
+{
+	_cleanup_free_ char *section = strndup(name, strcspn(name, "."));
+	const char *rest = strchr(name, '.'), *nearest;
+
+	if (!section)
+		return cli_error(cli, -ENOMEM, "out of memory");
+	if (error == -ENOMEM)
+		return cli_error(cli, error, "out of memory");
+	if (name[0] == '/' || !rest)
+		return cli_error(cli, error, "unknown tunable '%s', see mmoptctl list", name);
+	nearest = catalogue_nearest(section, rest + 1);
+	if (catalogue_has_section(section) && nearest)
+		return cli_error(cli, error, "unknown tunable '%s' (did you mean '%s.%s'?)", name, section, nearest);
+	nearest = catalogue_has_section(section) ? NULL : catalogue_nearest_section(section);
+	if (nearest)
+		return cli_error(cli, error, "unknown tunable '%s' (did you mean '%s%s'?)", name, nearest, rest);
+	return cli_error(cli, error, "unknown tunable '%s', see mmoptctl list", name);
+}
+
+/* The huge page files in /proc/sys/vm are those of the default size. */
+static void fill_default_size(struct engine *e, struct tunable_ref *ref)
+{
+	uint64_t size;
+
+	if (!startswith(ref->tunable->id, "hugetlb.*.") || ref->size_bytes > 0)
+		return;
+	if (facts_probe(&e->facts, e->io, FACTS_HUGETLB) >= 0 &&
+	    facts_number(&e->facts, FACT_HUGETLB_DEFAULT_SIZE, &size) >= 0)
+		ref->size_bytes = size;
+}
+
+/* NULL where there is nothing to be read. */
+static char *read_now(const struct engine *e, const struct tunable_ref *ref)
+{
+	_cleanup_free_ char *path = NULL, *alias = NULL;
+	char *value;
+
+	if (ref->tunable->scope == SCOPE_BOOT || !ref->tunable->path)
+		return NULL;
+	path = tunable_ref_path(ref);
+	if (path && tunable_read(e->io, ref->tunable, path, &value) >= 0)
+		return value;
+	alias = tunable_ref_alias_path(ref);
+	if (alias && tunable_read(e->io, ref->tunable, alias, &value) >= 0)
+		return value;
+	return NULL;
+}
+
+int verb_explain(struct cli *cli, struct report **ret)
+{
+	_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
+	_cleanup_(engine_clear) struct engine e = {};
+	const char *name = cli->line.arguments[0];
+	_cleanup_free_ char *now = NULL;
+	int r;
+
+	r = engine_open(cli, &e);
+	if (r < 0)
+		return r;
+	r = find(&e, name, &ref);
+	if (r < 0)
+		return unknown(cli, name, r);
+	if (name[0] == '/' || !strchr(name, '*'))
+		fill_default_size(&e, &ref);
+	/* A policy with errors is not applied, but who sets what in it can still be told. */
+	r = engine_load_policy(cli, &e);
+	if (r >= 0)
+		r = engine_plan(cli, &e);
+	if (r < 0 && r != -EBADMSG)
+		return r;
+	r = facts_probe(&e.facts, e.io, FACTS_WRITERS);
+	if (r < 0)
+		return cli_error(cli, r, "cannot probe the machine: %s", strerror(-r));
+	now = read_now(&e, &ref);
+	*ret = report_explain(&ref, e.policy, e.plan, &e.facts, now);
+	if (cli->diags.n_errors > 0)
+		report_verdict(*ret, 1, "error");
+	return 0;
+}

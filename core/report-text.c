@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <inttypes.h>
+#include <langinfo.h>
+#include <libsmartcols.h>
+
+#include "base/macros.h"
+#include "base/number.h"
+#include "base/strutil.h"
+#include "base/utf8.h"
+#include "core/report-model.h"
+#include "core/report-safe.h"
+
+/* Narrower than this a wrapped column is a ribbon that nobody reads: the line runs over the edge instead. */
+#define WRAP_MIN 20
+
+#define BOLD "\033[1m"
+#define RESET "\033[0m"
+
+struct text_writer {
+	FILE *f;
+	const struct report_text_options *options;
+	bool ascii_only; /* the locale cannot show more */
+	bool begun;
+};
+
+/* What of a table is shown on this terminal. */
+struct layout {
+	const struct report_table *table;
+	bool *used;  /* per column */
+	size_t rows; /* shown */
+	size_t columns;
+	size_t wrap; /* characters for each wrapped column; 0: no wrapping */
+};
+
+static void table_unrefp(struct libscols_table **t)
+{
+	scols_unref_table(*t);
+}
+
+/* What a cell says to people; the caller frees; NULL on lack of memory. */
+static char *cell_string(const struct cell *c, bool ascii_only)
+{
+	char buf[32];
+
+	switch (c->type) {
+	case CELL_NULL:
+		return strdup("-");
+	case CELL_TEXT:
+		return text_printable(c->text, ascii_only);
+	case CELL_NUMBER:
+		return xasprintf("%" PRId64, c->number);
+	case CELL_BYTES:
+		return strdup(format_bytes(c->number, buf));
+	case CELL_BOOLEAN:
+		return strdup(c->number ? "yes" : "no");
+	case CELL_TIME:
+		return strdup(format_time(c->number, buf));
+	}
+	return NULL;
+}
+
+/* The colour of an outcome or verdict; NULL: none. */
+static const char *word_colour(const char *word)
+{
+	static const struct {
+		const char *word, *colour;
+	} colours[] = {
+		{ "applied", "green" },	     { "already", "green" },  { "restored", "green" },
+		{ "committed", "green" },    { "set", "cyan" },	      { "pending", "cyan" },
+		{ "adjusted", "yellow" },    { "partial", "yellow" }, { "pending-reboot", "yellow" },
+		{ "drifted", "yellow" },     { "foreign", "yellow" }, { "unconfirmed", "yellow" },
+		{ "open", "yellow" },	     { "refused", "red" },    { "unsafe", "red" },
+		{ "unsupported", "yellow" }, { "failed", "red" },     { "skipped", "darkgray" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(colours); i++)
+		if (streq(colours[i].word, word))
+			return colours[i].colour;
+	return NULL;
+}
+
+/* Breaks text at blanks into lines of at most width characters; longer words stay whole. In place. */
+static void wrap_words(char *text, size_t width)
+{
+	char *last_blank = NULL, *p = text;
+	size_t column = 0;
+	uint32_t c;
+
+	while (*p) {
+		size_t n = utf8_next(p, &c) ?: 1;
+
+		if (*p == ' ')
+			last_blank = p;
+		if (++column > width && last_blank) {
+			*last_blank = '\n';
+			column = text_length(last_blank + 1) - text_length(p + n);
+			last_blank = NULL;
+		}
+		p += n;
+	}
+}
+
+static bool row_shown(const struct report_table *t, size_t row)
+{
+	return !t->json_only[row];
+}
+
+/* Characters of the widest cell of a column that is shown, its title included. */
+static size_t column_width(const struct report_table *t, size_t column, bool ascii_only)
+{
+	size_t width = text_length(t->columns[column].title);
+
+	for (size_t i = 0; i < t->n_rows; i++) {
+		_cleanup_free_ char *s = NULL;
+
+		if (!row_shown(t, i))
+			continue;
+		s = cell_string(&t->cells[i * t->n_columns + column], ascii_only);
+		if (s)
+			width = MAX(width, text_length(s));
+	}
+	return width;
+}
+
+/* True where some shown row has something to say in this column: an empty one is left out. */
+static bool column_used(const struct report_table *t, size_t column)
+{
+	if (t->columns[column].flags & COLUMN_JSON_ONLY)
+		return false;
+	for (size_t i = 0; i < t->n_rows; i++)
+		if (row_shown(t, i) && t->cells[i * t->n_columns + column].type != CELL_NULL)
+			return true;
+	return false;
+}
+
+/* How wide each wrapped column may be on this terminal. */
+static size_t wrap_width(const struct text_writer *w, const struct layout *l)
+{
+	size_t fixed = 0, wrapped = 0;
+
+	if (w->options->width == 0)
+		return 0;
+	for (size_t i = 0; i < l->table->n_columns; i++) {
+		if (!l->used[i])
+			continue;
+		if (l->table->columns[i].flags & COLUMN_WRAP)
+			wrapped++;
+		else
+			fixed += column_width(l->table, i, w->ascii_only);
+		fixed++; /* the blank between */
+	}
+	if (wrapped == 0)
+		return 0;
+	if (fixed + wrapped * WRAP_MIN > w->options->width)
+		return WRAP_MIN;
+	return (w->options->width - fixed) / wrapped;
+}
+
+static int layout_make(const struct text_writer *w, const struct report_table *t, struct layout *ret)
+{
+	struct layout l = { .table = t, .used = calloc(t->n_columns, sizeof(bool)) };
+
+	if (!l.used)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->n_rows; i++)
+		l.rows += row_shown(t, i);
+	for (size_t i = 0; i < t->n_columns; i++) {
+		l.used[i] = column_used(t, i);
+		l.columns += l.used[i];
+	}
+	l.wrap = wrap_width(w, &l);
+	*ret = l;
+	return 0;
+}
+
+static void layout_clear(struct layout *l)
+{
+	free(l->used);
+}
+
+static int add_columns(struct libscols_table *table, const struct layout *l)
+{
+	for (size_t i = 0; i < l->table->n_columns; i++) {
+		const struct column *c = &l->table->columns[i];
+		struct libscols_column *column;
+		int flags = 0;
+
+		if (!l->used[i])
+			continue;
+		if (c->flags & COLUMN_RIGHT)
+			flags |= SCOLS_FL_RIGHT;
+		if (l->wrap > 0 && c->flags & COLUMN_WRAP)
+			flags |= SCOLS_FL_WRAP;
+		column = scols_table_new_column(table, c->title, 0, flags);
+		if (!column)
+			return -ENOMEM;
+		if (!(flags & SCOLS_FL_WRAP))
+			continue;
+		if (scols_column_set_wrapfunc(column, scols_wrapnl_chunksize, scols_wrapnl_nextchunk, NULL) < 0 ||
+		    scols_column_set_safechars(column, "\n") < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_cell(const struct text_writer *w, struct libscols_line *line, size_t n, const struct layout *l,
+		    size_t row, size_t column)
+{
+	unsigned flags = l->table->columns[column].flags;
+	_cleanup_free_ char *s = NULL;
+	const char *colour = NULL;
+
+	s = cell_string(&l->table->cells[row * l->table->n_columns + column], w->ascii_only);
+	if (!s)
+		return -ENOMEM;
+	if (l->wrap > 0 && flags & COLUMN_WRAP)
+		wrap_words(s, l->wrap);
+	if (w->options->colour && flags & COLUMN_OUTCOME)
+		colour = word_colour(s);
+	if (scols_line_refer_data(line, n, s) < 0)
+		return -ENOMEM;
+	TAKE_PTR(s);
+	if (colour && scols_cell_set_color(scols_line_get_cell(line, n), colour) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int add_line(const struct text_writer *w, struct libscols_table *table, const struct layout *l, size_t row)
+{
+	struct libscols_line *line = scols_table_new_line(table, NULL); /* the table's */
+	size_t n = 0;
+
+	if (!line)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->table->n_columns; i++) {
+		int r;
+
+		if (!l->used[i])
+			continue;
+		r = add_cell(w, line, n++, l, row, i);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* An empty line between the parts. */
+static void begin_part(struct text_writer *w)
+{
+	if (w->begun)
+		fputc('\n', w->f);
+	w->begun = true;
+}
+
+static void write_heading(struct text_writer *w, const char *heading)
+{
+	if (w->options->colour)
+		fprintf(w->f, BOLD "%s" RESET "\n", heading);
+	else
+		fprintf(w->f, "%s\n", heading);
+}
+
+static int write_table(struct text_writer *w, const struct report_table *t)
+{
+	_cleanup_(table_unrefp) struct libscols_table *table = NULL;
+	_cleanup_(layout_clear) struct layout l = {};
+	int r;
+
+	r = layout_make(w, t, &l);
+	if (r < 0 || l.rows == 0 || l.columns == 0)
+		return r;
+	table = scols_new_table();
+	if (!table)
+		return -ENOMEM;
+	/* Colour and width were decided by the caller; libsmartcols shall not look at the terminal by itself. */
+	scols_table_enable_colors(table, w->options->colour);
+	scols_table_set_stream(table, w->f);
+	scols_table_set_termforce(table, l.wrap > 0 ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
+	if (l.wrap > 0)
+		scols_table_set_termwidth(table, w->options->width);
+	r = add_columns(table, &l);
+	for (size_t i = 0; r >= 0 && i < t->n_rows; i++)
+		if (row_shown(t, i))
+			r = add_line(w, table, &l, i);
+	if (r < 0)
+		return r;
+	begin_part(w);
+	if (t->heading)
+		write_heading(w, t->heading);
+	return scols_print_table(table) < 0 ? -ENOMEM : 0;
+}
+
+/* A run of fields, with their values below each other. */
+static int write_fields(struct text_writer *w, const struct report_item *items, size_t n)
+{
+	size_t width = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (items[i].title) {
+			width = MAX(width, text_length(items[i].title));
+			any = true;
+		}
+	}
+	if (!any)
+		return 0;
+	begin_part(w);
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *s = NULL;
+
+		if (!items[i].title)
+			continue;
+		s = cell_string(&items[i].cell, w->ascii_only);
+		if (!s)
+			return -ENOMEM;
+		fprintf(w->f, "%*s%s: %s\n", (int)(width - text_length(items[i].title)), "", items[i].title, s);
+	}
+	return 0;
+}
+
+static int write_lines(struct text_writer *w, const struct report_item *items, size_t n)
+{
+	begin_part(w);
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *s = text_printable(items[i].line ?: "", w->ascii_only);
+
+		if (!s)
+			return -ENOMEM;
+		fprintf(w->f, "%s\n", s);
+	}
+	return 0;
+}
+
+static int write_run(struct text_writer *w, const struct report_item *items, size_t n)
+{
+	switch (items[0].type) {
+	case ITEM_FIELD:
+		return write_fields(w, items, n);
+	case ITEM_LINE:
+		return write_lines(w, items, n);
+	case ITEM_TABLE:
+		for (size_t i = 0; i < n; i++) {
+			int r = write_table(w, items[i].table);
+
+			if (r < 0)
+				return r;
+		}
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int report_render_text(const struct report *r, const struct report_text_options *options, FILE *f)
+{
+	struct text_writer w = {
+		.f = f,
+		.options = options,
+		.ascii_only = !streq(nl_langinfo(CODESET), "UTF-8"),
+	};
+	size_t next;
+
+	if (report_failed(r))
+		return -ENOMEM;
+	for (size_t i = 0; i < r->n_items; i = next) {
+		int k;
+
+		for (next = i + 1; next < r->n_items && r->items[next].type == r->items[i].type; next++)
+			;
+		k = write_run(&w, &r->items[i], next - i);
+		if (k < 0)
+			return k;
+	}
+	errno = 0;
+	if (fflush(f) != 0 || ferror(f))
+		return errno > 0 ? -errno : -EIO;
+	return 0;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/number.h"
+#include "core/report-saving.h"
+#include "core/report-step.h"
+#include "core/report-views.h"
+
+static void add_summary(struct report *r, const struct plan *plan)
+{
+	_cleanup_free_ char *summary = plan_summary(plan);
+
+	if (summary)
+		report_line(r, "%s", summary);
+	if (plan->refused)
+		report_line(r, "Nothing is applied here: %s", plan->refused);
+}
+
+/* Not as the policy wants it: something to do, or something that cannot be done. */
+static bool plan_deviates(const struct plan *plan)
+{
+	return plan_differs(plan) || plan_has_failures(plan);
+}
+
+struct report *report_plan(const struct plan *plan)
+{
+	struct report *r = report_new("plan");
+
+	report_text(r, "refused", NULL, plan->refused);
+	report_boolean(r, "shrink", NULL, plan->shrink);
+	report_bytes(r, "memory_floor_bytes", NULL, (int64_t)plan->memory_floor_bytes);
+	report_add_counts(r, plan);
+	report_add_steps(r, plan, STEPS_PLAN);
+	add_summary(r, plan);
+	if (plan_deviates(plan))
+		report_verdict(r, 2, "differs");
+	else
+		report_verdict(r, 0, "in-sync");
+	return r;
+}
+
+struct report *report_verify(const struct plan *plan)
+{
+	struct report *r = report_new("verify");
+
+	report_add_counts(r, plan);
+	report_add_steps(r, plan, STEPS_VERIFY);
+	add_summary(r, plan);
+	if (plan_deviates(plan))
+		report_verdict(r, 2, "differs");
+	else
+		report_verdict(r, 0, "in-sync");
+	return r;
+}
+
+static void apply_verdict(struct report *r, enum apply_result result)
+{
+	switch (result) {
+	case APPLY_DONE:
+		report_verdict(r, 0, "done");
+		return;
+	case APPLY_PARTLY:
+		report_verdict(r, 3, "partly");
+		return;
+	case APPLY_UNDONE:
+		report_verdict(r, 1, "undone");
+		return;
+	case APPLY_STUCK:
+		report_verdict(r, 1, "stuck");
+		return;
+	}
+}
+
+static const char *apply_sentence(enum apply_result result)
+{
+	switch (result) {
+	case APPLY_DONE:
+	case APPLY_PARTLY:
+		return NULL;
+	case APPLY_UNDONE:
+		return "Not applied: everything written was taken back";
+	case APPLY_STUCK:
+		return "Not applied, and not everything written could be taken back: see the items above";
+	}
+	return NULL;
+}
+
+static void add_saved_line(struct report *r, const struct savings *before, const struct savings *after)
+{
+	char now[24], change[24];
+	int64_t difference;
+
+	if (!after || !after->total_known)
+		return;
+	difference = before && before->total_known ? after->total_bytes - before->total_bytes : 0;
+	if (difference != 0)
+		report_line(r, "Memory saved: %s (%s%s)", format_bytes(after->total_bytes, now),
+			    difference > 0 ? "+" : "", format_bytes(difference, change));
+	else
+		report_line(r, "Memory saved: %s", format_bytes(after->total_bytes, now));
+}
+
+struct report *report_apply(const struct plan *plan, enum apply_result result, const struct savings *before,
+			    const struct savings *after)
+{
+	struct report *r = report_new("apply");
+	const char *sentence = apply_sentence(result);
+
+	report_text(r, "refused", NULL, plan->refused);
+	report_add_counts(r, plan);
+	report_add_total(r, "saved_before_bytes", NULL, before);
+	report_add_total(r, "saved_after_bytes", NULL, after);
+	report_add_steps(r, plan, STEPS_APPLY);
+	add_summary(r, plan);
+	add_saved_line(r, before, after);
+	if (sentence)
+		report_line(r, "%s", sentence);
+	apply_verdict(r, result);
+	return r;
+}
+
+/* How the machine came to be so: the last transaction of this boot. */
+static void add_last_transaction(struct report *r, struct undo_store *store)
+{
+	const struct transaction *t = NULL, *all;
+	size_t n = 0;
+
+	if (store) {
+		all = undo_store_transactions(store, &n);
+		if (n > 0)
+			t = &all[n - 1];
+	}
+	if (!t) {
+		report_text(r, "last_transaction", NULL, NULL);
+		report_text(r, "last_verb", NULL, NULL);
+		report_text(r, "last_state", NULL, NULL);
+		report_text(r, "last_time", NULL, NULL);
+		return;
+	}
+	report_number(r, "last_transaction", NULL, t->number);
+	report_text(r, "last_verb", "Last change", t->verb);
+	report_text(r, "last_state", "Which is", transaction_state_name(t->state));
+	report_time(r, "last_time", "Made at", t->time_sec);
+}
+
+static const char *status_verdict(const struct plan *plan)
+{
+	if (plan->n_steps == 0)
+		return "no-policy";
+	if (plan_deviates(plan))
+		return "differs";
+	return "in-sync";
+}
+
+struct report *report_status(const struct plan *plan, const struct savings *savings, struct undo_store *store)
+{
+	struct report *r = report_new("status");
+	const char *verdict = status_verdict(plan);
+	bool reboot = plan_count_outcome(plan, OUTCOME_PENDING_REBOOT) > 0;
+
+	report_text(r, "state", "State", verdict);
+	report_boolean(r, "reboot_required", "Reboot needed", reboot);
+	report_add_total(r, "saved_bytes", "Memory saved", savings);
+	add_last_transaction(r, store);
+	report_text(r, "refused", NULL, plan->refused);
+	report_add_counts(r, plan);
+	report_add_steps(r, plan, STEPS_VERIFY);
+	if (savings)
+		report_add_savings(r, "savings", savings);
+	add_summary(r, plan);
+	report_verdict(r, 0, verdict);
+	return r;
+}

@@ -19,8 +19,8 @@ static void only_the_running_root_is_live(void **state)
 {
 	static const char *const names[] = { NULL, "/", "//", "/.", "/proc/.." };
 	_cleanup_(temp_dir_donep) struct temp_dir dir = temp_dir_make();
-	_cleanup_(kernel_io_freep) struct kernel_io *captured = open_below(&dir);
 
+	kernel_io_free(open_below(&dir));
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		_cleanup_(kernel_io_freep) struct kernel_io *io = NULL;
 

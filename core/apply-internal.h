@@ -12,6 +12,7 @@ struct apply_context {
 	struct undo_store *store;
 	const struct apply_options *options;
 	struct diag_list *diags;
+	char *present;		     /* canonical: what the file of the step at hand held just before the first write */
 	uint64_t pool_deadline_usec; /* CLOCK_MONOTONIC; 0 until the first pool */
 	unsigned n_unwritable;	     /* items that cannot be set from inside this container */
 	int unwritable_error;
@@ -23,6 +24,9 @@ struct apply_context {
  * A negative result is the engine's own failure (the record could not be written).
  */
 int apply_write(struct apply_context *c, struct step *step, const char *value, int *ret_write_error);
+
+/* Reads c->present: an earlier step may have moved the value since the plan was made. 0 or -ENOMEM. */
+int apply_look(struct apply_context *c, struct step *step);
 
 /* The kernel said no: sets outcome, error and reason, and puts back what a failed write may have changed. */
 int apply_refused(struct apply_context *c, struct step *step, int error);

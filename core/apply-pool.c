@@ -134,9 +134,12 @@ int apply_pool(struct apply_context *c, struct step *step)
 	int64_t before, wanted;
 	int write_error = 0, r;
 
-	if (parse_i64(step->current, &before) < 0 || parse_i64(step->wanted, &wanted) < 0)
+	r = apply_look(c, step);
+	if (r < 0)
+		return r;
+	if (parse_i64(c->present, &before) < 0 || parse_i64(step->wanted, &wanted) < 0)
 		return -EINVAL;
-	r = undo_before(c->store, step->id, step->path, step->current, step->wanted);
+	r = undo_before(c->store, step->id, step->path, c->present, step->wanted);
 	if (r < 0)
 		return r;
 	if (wanted > before)

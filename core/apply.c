@@ -36,6 +36,20 @@ static int read_actual(struct apply_context *c, struct step *step)
 	return r;
 }
 
+int apply_look(struct apply_context *c, struct step *step)
+{
+	char *now = NULL;
+	int r = tunable_read(c->io, step->ref.tunable, step->path, &now);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		now = strdup(step->current);
+	free(c->present);
+	c->present = now;
+	return now ? 0 : -ENOMEM;
+}
+
 int apply_write(struct apply_context *c, struct step *step, const char *value, int *ret_write_error)
 {
 	int write_error = kernel_io_write(c->io, step->path, value);
@@ -52,24 +66,32 @@ int apply_write(struct apply_context *c, struct step *step, const char *value, i
 	return 0;
 }
 
+/* Adds to what is said of a refused value: how it stands now, where that is not how it stood when the plan was made. */
+static int tell_where_it_stands(struct apply_context *c, struct step *step, int write_error)
+{
+	_cleanup_free_ char *why = TAKE_PTR(step->reason);
+
+	if (!step->actual)
+		return step_reason(step, "%s; %s was written again, but cannot be read back", why ?: "", c->present);
+	if (!streq(step->actual, c->present))
+		return step_reason(step, "%s; it holds %s now and could not be put back to %s%s%s", why ?: "",
+				   step->actual, c->present, write_error < 0 ? ": " : "",
+				   write_error < 0 ? strerror(-write_error) : "");
+	if (!streq(c->present, step->current))
+		return step_reason(step, "%s; it holds %s, moved from %s by an earlier item", why ?: "", c->present,
+				   step->current);
+	step->reason = TAKE_PTR(why);
+	return 0;
+}
+
 /* A write that failed or did not do what it should may have changed the value all the same (a short write does). */
 static int put_back(struct apply_context *c, struct step *step)
 {
-	_cleanup_free_ char *why = NULL;
-	int write_error, r;
+	int write_error = 0, r = 0;
 
-	if (step->actual && streq(step->actual, step->current))
-		return 0;
-	r = apply_write(c, step, step->current, &write_error);
-	if (r < 0)
-		return r;
-	if (step->actual && streq(step->actual, step->current))
-		return 0;
-	why = TAKE_PTR(step->reason);
-	if (!step->actual)
-		return step_reason(step, "%s; %s was written again, but cannot be read back", why ?: "", step->current);
-	return step_reason(step, "%s; it holds %s now and could not be put back to %s%s%s", why ?: "", step->actual,
-			   step->current, write_error < 0 ? ": " : "", write_error < 0 ? strerror(-write_error) : "");
+	if (!step->actual || !streq(step->actual, c->present))
+		r = apply_write(c, step, c->present, &write_error);
+	return r < 0 ? r : tell_where_it_stands(c, step, write_error);
 }
 
 static bool is_confined(struct apply_context *c)
@@ -117,7 +139,7 @@ static int record_partner(struct apply_context *c, struct step *step)
 	_cleanup_free_ char *path = NULL, *value = NULL;
 	int r;
 
-	if (!step->ref.tunable->linked || !streq(step->current, "0"))
+	if (!step->ref.tunable->linked || !streq(c->present, "0"))
 		return 0;
 	if (catalogue_find_id(step->ref.tunable->linked, &ref) < 0)
 		return 0;
@@ -178,15 +200,70 @@ static int judge_value(struct apply_context *c, struct step *step)
 	return judge_effect(c, step);
 }
 
+/*
+ * The kernel may move another tunable along with this one (THP raises vm.min_free_kbytes).  Its value goes on record before this one's,
+ * so that undo, which goes backwards, puts it back last: when what moved it is back already.
+ */
+struct disturbed {
+	struct tunable_ref ref;
+	char *path; /* NULL: there is none */
+};
+
+static void disturbed_clear(struct disturbed *d)
+{
+	tunable_ref_clear(&d->ref);
+	free(d->path);
+}
+
+static int record_disturbed(struct apply_context *c, struct step *step, struct disturbed *ret)
+{
+	const char *id = step->ref.tunable->disturbs;
+	_cleanup_free_ char *path = NULL, *value = NULL;
+	int r;
+
+	if (!id || catalogue_find_id(id, &ret->ref) < 0)
+		return 0;
+	path = tunable_ref_path(&ret->ref);
+	if (!path)
+		return -ENOMEM;
+	r = tunable_read(c->io, ret->ref.tunable, path, &value);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = undo_before(c->store, id, path, value, value);
+	if (r >= 0)
+		ret->path = TAKE_PTR(path);
+	return r;
+}
+
+static int record_disturbance(struct apply_context *c, const struct disturbed *d)
+{
+	_cleanup_free_ char *value = NULL;
+	int r;
+
+	if (!d->path)
+		return 0;
+	r = tunable_read(c->io, d->ref.tunable, d->path, &value);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	return undo_after(c->store, d->ref.tunable->id, d->path, value);
+}
+
 static int apply_value(struct apply_context *c, struct step *step)
 {
+	_cleanup_(disturbed_clear) struct disturbed disturbed = { .ref.node = -1 };
 	int write_error, r;
 
-	r = undo_before(c->store, step->id, step->path, step->current, step->wanted);
+	r = apply_look(c, step);
+	if (r >= 0)
+		r = record_disturbed(c, step, &disturbed);
+	if (r >= 0)
+		r = undo_before(c->store, step->id, step->path, c->present, step->wanted);
 	if (r >= 0)
 		r = record_partner(c, step);
 	if (r >= 0)
 		r = apply_write(c, step, step->wanted, &write_error);
+	if (r >= 0)
+		r = record_disturbance(c, &disturbed);
 	if (r < 0)
 		return r;
 	return write_error < 0 ? apply_refused(c, step, write_error) : judge_value(c, step);
@@ -244,7 +321,8 @@ static int tell_taken_back(struct apply_context *c, const struct restore *restor
 		if (item->outcome == RESTORE_FAILED || item->outcome == RESTORE_FOREIGN) {
 			step->outcome = OUTCOME_REFUSED;
 			step->error = item->error;
-			r = step_reason(step, "not taken back, it was %s before: %s", step->current, item->reason);
+			r = step_reason(step, "not taken back, it is %s and was %s: %s", step->actual ?: "unreadable",
+					step->current, item->reason);
 		} else if (reached(step) || step->outcome == OUTCOME_PARTIAL) {
 			step->outcome = OUTCOME_SKIPPED;
 			step->differs = true;
@@ -421,6 +499,7 @@ static int run(struct apply_context *c, enum apply_result *ret_result)
 	if (r < 0)
 		return r;
 	r = apply_steps(c, &grew, &cause);
+	free(TAKE_PTR(c->present));
 	if (r < 0)
 		return take_all_back(c, cause ?: "out of memory", ret_result);
 	r = judge_hvo(c, known_before, saved_before);

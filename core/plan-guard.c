@@ -173,11 +173,11 @@ static struct demand reckon_demand(struct plan *plan, const struct facts *facts,
 
 static uint64_t memory_floor(const struct policy *policy, uint64_t online)
 {
-	uint64_t share = online / 10000 * FLOOR_PERMYRIAD;
+	uint64_t share = share_of(online, FLOOR_PERMYRIAD);
 
 	if (!policy->memory_floor_set)
 		return MAX(share, FLOOR_BYTES);
-	share = online / 10000 * policy->memory_floor_permyriad;
+	share = share_of(online, policy->memory_floor_permyriad);
 	return MAX(share, policy->memory_floor_bytes);
 }
 
@@ -236,7 +236,7 @@ static int guard_min_free(struct plan *plan, const struct facts *facts)
 
 	if (!step || facts_number(facts, FACT_MEMORY_ONLINE, &online) < 0 || parse_i64(step->wanted, &wanted) < 0)
 		return 0;
-	limit = online / 10000 * MIN_FREE_MAX_PERMYRIAD;
+	limit = share_of(online, MIN_FREE_MAX_PERMYRIAD);
 	if ((uint64_t)wanted * 1024 <= limit)
 		return 0;
 	return step_settle(
@@ -285,7 +285,7 @@ static int guard_commit(struct plan *plan, const struct facts *facts, struct ker
 	if (plan_future_number(plan, io, "vm.overcommit_memory") != 2)
 		return 0;
 	if (future_commit_limit(plan, facts, io, &limit) < 0 || facts_number(facts, FACT_COMMITTED, &committed) < 0 ||
-	    committed <= limit / 10000 * COMMIT_IN_USE_MAX_PERMYRIAD)
+	    committed <= share_of(limit, COMMIT_IN_USE_MAX_PERMYRIAD))
 		return 0;
 	format_bytes((int64_t)committed, a);
 	format_bytes((int64_t)limit, b);

@@ -15,6 +15,12 @@ char *plan_why_unsupported(const struct step *step, const struct facts *facts, s
 int plan_guard(struct plan *plan, const struct policy *policy, const struct plan_options *options, struct facts *facts,
 	       struct kernel_io *io, struct diag_list *diags);
 
+/* A share in permyriad (10000 is all of it), without loss and overflow. */
+static inline uint64_t share_of(uint64_t bytes, uint32_t permyriad)
+{
+	return (uint64_t)((unsigned __int128)bytes * permyriad / 10000);
+}
+
 /* The step of that id, or NULL. */
 struct step *plan_find(const struct plan *plan, const char *id);
 

@@ -105,7 +105,7 @@ static int want_percent(struct step *step, const struct facts *facts, uint32_t p
 	if (facts_number(facts, FACT_MEMORY_ONLINE, &online) < 0)
 		return step_settle(step, STEP_REFUSE, OUTCOME_UNSUPPORTED,
 				   strdup("the size of memory is not known here"));
-	return want_bytes(step, facts, online / 10000 * permyriad);
+	return want_bytes(step, facts, share_of(online, permyriad));
 }
 
 static int want_auto(struct step *step, const struct facts *facts)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# For the tests that run on the real kernel of this machine, as root.  Each puts back what it changed, also when it fails.
+# shellcheck shell=bash
+set -euo pipefail
+
+: "${MMOPTCTL:?path of mmoptctl}"
+
+fail() {
+	printf 'FAIL: %s\n' "$*" >&2
+	exit 1
+}
+
+skip() {
+	printf 'SKIP: %s\n' "$*"
+	exit 77
+}
+
+[ "$(id -u)" = 0 ] || skip "not root"
+
+WORK=$(mktemp -d)
+# Two tests that change this machine must not meet; a test that was killed leaves no lock behind.
+exec 9>/run/lock/mmopt-live-tests.lock
+flock -w 600 9 || fail "another test holds the machine"
+
+live_done() {
+	local status=$?
+
+	"$MMOPTCTL" rollback --all >/dev/null 2>&1 9>&- || true
+	rm -rf "$WORK"
+	exit "$status"
+}
+trap live_done EXIT
+
+mmopt() {
+	"$MMOPTCTL" "$@" 9>&-
+}
+
+# json FILE EXPRESSION: prints a Python expression over the document d.
+json() {
+	/usr/bin/python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$1" "$2"
+}
+
+# Every file that mmopt may write to and what it says: for comparing states.
+snapshot() {
+	local f
+
+	for f in /proc/sys/vm/* /proc/sys/kernel/numa_balancing /sys/kernel/mm/*/* /sys/kernel/mm/*/*/* \
+		/sys/module/zswap/parameters/* /sys/devices/system/node/node*/hugepages/*/nr_hugepages; do
+		case $f in
+		*/free_hugepages | */surplus_hugepages | */stats/* | */full_scans | */pages_* | */general_profit) continue ;;
+		*/compact_memory | */drop_caches | */stat_refresh | */demote) continue ;;
+		esac
+		[ -f "$f" ] && printf '%s=%s\n' "$f" "$(tr '\n' ' ' <"$f" 2>/dev/null || echo '?')"
+	done
+}
+
+vmstat() {
+	awk -v k="$1" '$1 == k { print $2 }' /proc/vmstat
+}
+
+expect() {
+	[ "$2" = "$3" ] || fail "$1: $2, expected $3"
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "core/undo.h"
+#include "temp-dir.h"
+
+#define BOOT "11111111-2222-3333-4444-555555555555"
+
+static struct undo_store *open_store(const struct temp_dir *d, const char *boot_id)
+{
+	struct undo_store *store = NULL;
+
+	assert_int_equal(undo_store_open(d->fd, boot_id, true, &store, NULL), 0);
+	return store;
+}
+
+static void record_two(struct undo_store *store)
+{
+	assert_int_equal(undo_begin(store, "apply"), 0);
+	assert_int_equal(undo_before(store, "vm.swappiness", "/proc/sys/vm/swappiness", "60", "10"), 0);
+	assert_int_equal(undo_after(store, "vm.swappiness", "/proc/sys/vm/swappiness", "10"), 0);
+	assert_int_equal(undo_before(store, "sysctl.kernel.foo", "/proc/sys/kernel/foo", "a\tb\\c\nd", "e"), 0);
+}
+
+static void test_record_survives_a_restart(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+	_cleanup_(undo_store_freep) struct undo_store *again = NULL;
+	struct undo_store *store = open_store(&d, BOOT);
+	const struct transaction *t;
+	size_t n;
+
+	record_two(store);
+	assert_int_equal(undo_end(store, TRANSACTION_COMMITTED, 0, NULL), 0);
+	assert_int_equal(undo_saved(store, -4096), 0);
+	undo_store_free(store);
+
+	again = open_store(&d, BOOT);
+	t = undo_store_transactions(again, &n);
+	assert_int_equal(n, 1);
+	assert_int_equal(t->state, TRANSACTION_COMMITTED);
+	assert_int_equal(t->n_entries, 2);
+	assert_string_equal(t->entries[0].id, "vm.swappiness");
+	assert_string_equal(t->entries[0].before, "60");
+	assert_string_equal(t->entries[0].after, "10");
+	assert_string_equal(t->entries[1].before, "a\tb\\c\nd");
+	assert_null(t->entries[1].after);
+	assert_true(t->saved_known);
+	assert_int_equal(t->saved_bytes, -4096);
+	assert_int_equal(undo_mark(again, t->number, TRANSACTION_UNDONE, "rollback"), 0);
+	assert_int_equal(undo_mark(again, 77, TRANSACTION_UNDONE, NULL), -ENOENT);
+}
+
+static void test_other_boot_is_dropped(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+	_cleanup_(undo_store_freep) struct undo_store *again = NULL;
+	struct undo_store *store = open_store(&d, BOOT);
+	struct stat st;
+	size_t n;
+
+	record_two(store);
+	undo_store_free(store);
+	again = open_store(&d, "99999999-2222-3333-4444-555555555555");
+	undo_store_transactions(again, &n);
+	assert_int_equal(n, 0);
+	assert_int_equal(fstatat(d.fd, "run/mmopt/transactions/0001", &st, 0), -1);
+}
+
+static void test_one_transaction_at_a_time(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+	_cleanup_(undo_store_freep) struct undo_store *store = open_store(&d, BOOT);
+	struct undo_store *other = NULL;
+	int pid = 0;
+
+	assert_int_equal(undo_store_open(d.fd, BOOT, true, &other, &pid), -EBUSY);
+	assert_int_equal(pid, getpid());
+	/* Looking needs no lock. */
+	assert_int_equal(undo_store_open(d.fd, BOOT, false, &other, NULL), 0);
+	undo_store_free(other);
+}
+
+static void test_nothing_there_yet(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+	_cleanup_(undo_store_freep) struct undo_store *store = NULL;
+	struct stat st;
+	size_t n;
+
+	assert_int_equal(undo_store_open(d.fd, BOOT, false, &store, NULL), 0);
+	undo_store_transactions(store, &n);
+	assert_int_equal(n, 0);
+	assert_int_equal(fstatat(d.fd, "run", &st, 0), -1);
+}
+
+static void test_torn_last_line(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+	_cleanup_(undo_store_freep) struct undo_store *store = NULL, *again = NULL;
+	const struct transaction *t;
+	size_t n;
+
+	temp_dir_write(&d, "run/mmopt/transactions/0001",
+		       "mmopt-undo 1\t" BOOT
+		       "\tapply\t1\nbefore\tvm.swappiness\t/proc/sys/vm/swappiness\t60\t10\nafter\tvm.sw");
+	store = open_store(&d, BOOT);
+	t = undo_store_transactions(store, &n);
+	assert_int_equal(n, 1);
+	assert_int_equal(t->n_entries, 1);
+	assert_null(t->entries[0].after);
+	assert_int_equal(undo_mark(store, 1, TRANSACTION_UNDONE, "recovered"), 0);
+	undo_store_free(TAKE_PTR(store));
+
+	again = open_store(&d, BOOT);
+	t = undo_store_transactions(again, &n);
+	assert_int_equal(t->state, TRANSACTION_UNDONE);
+}
+
+static void expect_bad(const char *text)
+{
+	struct transaction t;
+
+	assert_int_equal(transaction_parse(text, strlen(text), &t), -EINVAL);
+}
+
+/* What a record makes root write is confined, whatever stands in it. */
+static void test_foreign_paths_are_refused(void **state)
+{
+#define HEADER "mmopt-undo 1\t" BOOT "\tapply\t1\n"
+	expect_bad("");
+	expect_bad("mmopt-undo 2\t" BOOT "\tapply\t1\n");
+	expect_bad(HEADER "before\tx\t/etc/passwd\ta\tb\n");
+	expect_bad(HEADER "before\tx\t/proc/sys/../../etc/passwd\ta\tb\n");
+	expect_bad(HEADER "before\tx\t/sys/kernel/..\ta\tb\n");
+	expect_bad(HEADER "before\tx\t/proc/sys/vm/swappiness\ta\n");
+	expect_bad(HEADER "after\tx\t/proc/sys/vm/swappiness\ta\n");
+	expect_bad(HEADER "end\tsomehow\t0\t\n");
+	expect_bad(HEADER "before\tx\t/proc/sys/vm/swappiness\ta\\x\tb\n");
+}
+
+static void test_others_may_not_write_the_record(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+	struct undo_store *store = open_store(&d, BOOT);
+
+	undo_store_free(TAKE_PTR(store));
+	assert_int_equal(fchmodat(d.fd, "run/mmopt", 0777, 0), 0);
+	assert_int_equal(undo_store_open(d.fd, BOOT, true, &store, NULL), -EPERM);
+	assert_int_equal(fchmodat(d.fd, "run/mmopt", 0755, 0), 0);
+	assert_int_equal(fchmodat(d.fd, "run/mmopt/transactions", 0775, 0), 0);
+	assert_int_equal(undo_store_open(d.fd, BOOT, true, &store, NULL), -EPERM);
+}
+
+static void test_the_waiter_is_known_to_live(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+	_cleanup_(undo_store_freep) struct undo_store *store = open_store(&d, BOOT);
+	int fd;
+
+	assert_false(undo_confirm_waiting(store));
+	fd = undo_confirm_hold(store);
+	assert_true(fd >= 0);
+	assert_true(undo_confirm_waiting(store));
+	assert_int_equal(undo_confirm_hold(store), -EBUSY);
+	close(fd);
+	assert_false(undo_confirm_waiting(store));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_record_survives_a_restart),
+		cmocka_unit_test(test_other_boot_is_dropped),
+		cmocka_unit_test(test_one_transaction_at_a_time),
+		cmocka_unit_test(test_nothing_there_yet),
+		cmocka_unit_test(test_torn_last_line),
+		cmocka_unit_test(test_foreign_paths_are_refused),
+		cmocka_unit_test(test_others_may_not_write_the_record),
+		cmocka_unit_test(test_the_waiter_is_known_to_live),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

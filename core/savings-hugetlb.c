@@ -220,26 +220,86 @@ static void add_hvo_now(struct measurement *m, const struct pools *pools, bool s
 	}
 }
 
-/* What one pool would give if each of its pages were optimised. */
-static void add_hvo_what_if(struct measurement *m, const struct pool *p, uint64_t each)
+/* The row of what HVO gives now, as added last. */
+static const struct saving *last_row(const struct measurement *m)
 {
-	struct saving *row = measurement_row(m, "hvo", p->size);
+	return m->savings->n_rows ? &m->savings->rows[m->savings->n_rows - 1] : &m->spare;
+}
 
+/* What one page of each size would give, for a machine that has no pool yet. */
+static void describe_each(struct measurement *m, const struct pools *pools, struct saving *row)
+{
+	for (size_t i = 0; i < pools->n; i++) {
+		uint64_t each = optimisable_pages(m, pools->items[i].size_bytes);
+		char buf[24];
+
+		if (each)
+			measurement_remark(m, row, "%s for each page of %s",
+					   format_bytes(bytes_of(each, m->page_bytes), buf), pools->items[i].size);
+	}
+	if (!row->reason)
+		measurement_text(m, &row->reason, "no huge page size here can be optimised");
+	else
+		measurement_remark(m, row, "there is no pool yet");
+}
+
+/* "512 x 7 + 1 x 4095", and the sum. */
+static uint64_t whole_pools(struct measurement *m, const struct pools *pools, char **ret_terms)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < pools->n; i++) {
+		const struct pool *p = &pools->items[i];
+		uint64_t each = optimisable_pages(m, p->size_bytes), pages;
+		char *before = *ret_terms;
+
+		if (!each || !p->pages)
+			continue;
+		*ret_terms = NULL;
+		measurement_text(m, ret_terms, "%s%s%" PRIu64 " x %" PRIu64, before ?: "", before ? " + " : "",
+				 p->pages, each);
+		free(before);
+		if (__builtin_mul_overflow(p->pages, each, &pages) || __builtin_add_overflow(sum, pages, &sum))
+			sum = UINT64_MAX;
+	}
+	return sum;
+}
+
+/* What all pools together would give on top of now if each of their pages were optimised. */
+static void add_hvo_what_if(struct measurement *m, const struct pools *pools)
+{
+	bool known = last_row(m)->known;
+	int64_t now = known ? last_row(m)->bytes : 0, more;
+	_cleanup_free_ char *terms = NULL;
+	uint64_t pages = whole_pools(m, pools, &terms);
+	struct saving *row;
+
+	more = bytes_less(bytes_of(pages, m->page_bytes), now);
+	if (pages && more <= 0)
+		return;
+	row = measurement_row(m, "hvo", NULL);
 	row->what_if = true;
-	measurement_text(m, &row->sources, "/sys/kernel/mm/hugepages/hugepages-%" PRIu64 "kB/nr_hugepages",
-			 p->size_bytes / 1024);
 	if (facts_is(m->facts, FACT_HVO_DEFECT, "restore")) {
 		measurement_text(m, &row->reason,
 				 "HVO loses memory on this kernel when a pool shrinks: not to be used");
 		return;
 	}
-	saving_set(row, bytes_of(p->pages, each * m->page_bytes), SAVING_COMPUTED, false);
-	measurement_text(m, &row->formula, "%" PRIu64 " huge pages x %" PRIu64 " pages x %" PRIu64, p->pages, each,
-			 m->page_bytes);
+	if (!pages) {
+		describe_each(m, pools, row);
+		return;
+	}
+	saving_set(row, more, SAVING_COMPUTED, false);
+	measurement_text(m, &row->formula, "(%s) pages x %" PRIu64 " - %" PRIi64 " now", terms ?: "", m->page_bytes,
+			 now);
+	measurement_text(m, &row->sources, "/sys/kernel/mm/hugepages/hugepages-*kB/nr_hugepages /proc/vmstat");
 	measurement_text(
 		m, &row->reason,
-		"if all of the present pool were optimised, what is saved now included; each page of the pool has "
-		"to be allocated with HVO on");
+		"if every page of the present pools had been allocated with HVO on; those that were not have to be "
+		"given back and allocated again");
+	if (!known)
+		measurement_remark(m, row, "at most: what is optimised already cannot be told");
+	if (!facts_is(m->facts, FACT_HVO_DEFECT, "none"))
+		measurement_remark(m, row, "whether this kernel's HVO is sound is not known");
 }
 
 void savings_add_hvo(struct measurement *m)
@@ -249,14 +309,8 @@ void savings_add_hvo(struct measurement *m)
 
 	read_pools(m, &pools);
 	add_hvo_now(m, &pools, supported);
-	if (!m->what_if || !supported)
-		return;
-	for (size_t i = 0; i < pools.n; i++) {
-		uint64_t each = optimisable_pages(m, pools.items[i].size_bytes);
-
-		if (each && pools.items[i].pages)
-			add_hvo_what_if(m, &pools.items[i], each);
-	}
+	if (m->what_if && supported)
+		add_hvo_what_if(m, &pools);
 }
 
 static void add_unused(struct measurement *m, const struct pool *p, bool what_if)

@@ -166,8 +166,10 @@ void savings_add_zswap(struct measurement *m)
 	const char *sources;
 
 	if (read_zswap(m, &original, &used, &sources) < 0) {
-		measurement_text(m, &row->reason,
-				 "no zswap here, or no counters (/proc/meminfo has them since Linux 5.19)");
+		measurement_text(m, &row->reason, "%s",
+				 kernel_io_exists(m->io, "/sys/module/zswap")
+					 ? "no counters that may be read: /proc/meminfo has them since Linux 5.19"
+					 : "this kernel has no zswap");
 	} else if (!original && !used) {
 		measurement_text(m, &row->reason, on ? "zswap holds nothing" : "zswap is off");
 	} else {

@@ -232,10 +232,61 @@ static void hvo_not_in_this_kernel(void **state)
 	pool(&m, "2048kB", "64\n", "64\n", "0\n");
 	measure(&m, true, &s);
 	no_data(&s, "hvo", NULL, false);
-	assert_null(find(&s, "hvo", "2M", true));
+	assert_null(find(&s, "hvo", NULL, true));
 }
 
-static void what_if_hvo(void **state)
+static void defect(struct machine *m, const char *word)
+{
+	assert_int_equal(facts_set_word(&m->facts, FACTS_KERNEL, FACT_HVO_DEFECT, word, CONFIDENCE_INFERRED, "test"),
+			 0);
+}
+
+static const struct saving *hvo_what_if(struct machine *m, struct savings *ret)
+{
+	measure(m, true, ret);
+	return find(ret, "hvo", NULL, true);
+}
+
+/* Half of the pool was there before HVO was on. */
+static void what_if_hvo_is_what_comes_on_top(void **state)
+{
+	_cleanup_(machine_donep) struct machine m;
+	_cleanup_(savings_clear) struct savings s;
+	const struct saving *row;
+
+	machine_make(&m);
+	defect(&m, "none");
+	put(&m, "proc/vmstat", "nr_memmap_pages 256\nnr_memmap_boot_pages 96256\n");
+	pool(&m, "2048kB", "512\n", "0\n", "0\n");
+	pool(&m, "1048576kB", "1\n", "0\n", "0\n");
+	row = hvo_what_if(&m, &s);
+	known(&s, "hvo", NULL, 256 * 7 * 4096);
+	assert_non_null(row);
+	assert_true(row->known && row->bytes == (256 * 7 + 4095) * 4096 && !row->in_total);
+	assert_int_equal(row->method, SAVING_COMPUTED);
+	assert_string_equal(row->formula, "(512 x 7 + 1 x 4095) pages x 4096 - 7340032 now");
+	assert_null(strstr(row->reason, "sound"));
+	assert_true(s.total_bytes == 256 * 7 * 4096);
+	savings_clear(&s);
+
+	defect(&m, "unknown");
+	assert_non_null(strstr(hvo_what_if(&m, &s)->reason, "sound"));
+	savings_clear(&s);
+	defect(&m, "restore");
+	assert_false(hvo_what_if(&m, &s)->known);
+	savings_clear(&s);
+
+	/* All of it is optimised: nothing is left to be had. */
+	defect(&m, "none");
+	put(&m, "proc/vmstat", "nr_memmap_pages 513\nnr_memmap_boot_pages 90112\n");
+	assert_null(hvo_what_if(&m, &s));
+	savings_clear(&s);
+	measure(&m, false, &s);
+	for (size_t i = 0; i < s.n_rows; i++)
+		assert_false(s.rows[i].what_if);
+}
+
+static void what_if_hvo_without_a_pool_tells_what_a_page_gives(void **state)
 {
 	_cleanup_(machine_donep) struct machine m;
 	_cleanup_(savings_clear) struct savings s;
@@ -243,26 +294,11 @@ static void what_if_hvo(void **state)
 
 	machine_make(&m);
 	put(&m, "proc/vmstat", "nr_memmap_pages 0\nnr_memmap_boot_pages 98304\n");
-	pool(&m, "2048kB", "512\n", "0\n", "0\n");
-	pool(&m, "1048576kB", "0\n", "0\n", "0\n");
-	measure(&m, true, &s);
-	known(&s, "hvo", NULL, 0);
-	row = find(&s, "hvo", "2M", true);
+	pool(&m, "2048kB", "0\n", "0\n", "0\n");
+	row = hvo_what_if(&m, &s);
 	assert_non_null(row);
-	assert_true(row->known && row->bytes == 14680064 && !row->in_total);
-	assert_int_equal(row->method, SAVING_COMPUTED);
-	assert_null(find(&s, "hvo", "1G", true));
-	assert_true(s.total_bytes == 0);
-	savings_clear(&s);
-
-	assert_int_equal(
-		facts_set_word(&m.facts, FACTS_KERNEL, FACT_HVO_DEFECT, "restore", CONFIDENCE_INFERRED, "test"), 0);
-	measure(&m, true, &s);
-	no_data(&s, "hvo", "2M", true);
-	savings_clear(&s);
-	measure(&m, false, &s);
-	for (size_t i = 0; i < s.n_rows; i++)
-		assert_false(s.rows[i].what_if);
+	assert_false(row->known);
+	assert_string_equal(row->reason, "28.0 KiB for each page of 2M; there is no pool yet");
 }
 
 /* What is not known beforehand is not guessed. */
@@ -529,7 +565,8 @@ int main(void)
 		cmocka_unit_test(hvo_computed_is_bounded_by_memory),
 		cmocka_unit_test(hvo_off_without_counters_is_no_data),
 		cmocka_unit_test(hvo_not_in_this_kernel),
-		cmocka_unit_test(what_if_hvo),
+		cmocka_unit_test(what_if_hvo_is_what_comes_on_top),
+		cmocka_unit_test(what_if_hvo_without_a_pool_tells_what_a_page_gives),
 		cmocka_unit_test(what_if_makes_nothing_up),
 		cmocka_unit_test(unused_huge_pages_are_a_cost),
 		cmocka_unit_test(no_pool_no_loss),

@@ -1276,7 +1276,8 @@ static const struct tunable rows[] = {
 		.order = ORDER_ANY,
 		.since = "5.14",
 		.needs = "CONFIG_PAGE_REPORTING, a guest with free page reporting",
-		.hazard = "Small orders make many reports.",
+		.hazard =
+			"Small orders make many reports; -1, which stands there until it is set, cannot be written back.",
 		.why = "Smallest free block, as a power of two in pages, that a guest reports to its host as unused.",
 		.doc = "admin-guide/kernel-parameters.txt",
 	},

@@ -228,6 +228,20 @@ static void order_holds(void **state)
 	}
 }
 
+/* What the kernel moves when another thing is written has to come after that. */
+static void disturbed_rows_come_later(void **state)
+{
+	const struct tunable *t;
+	size_t n = 0;
+
+	for_each_row(t) if (t->disturbs)
+	{
+		assert_before(t->id, t->disturbs);
+		n++;
+	}
+	assert_true(n > 0);
+}
+
 static void every_section_has_rows(void **state)
 {
 	static const char *const sections[] = {
@@ -697,6 +711,7 @@ int main(void)
 		cmocka_unit_test(choices_are_words),
 		cmocka_unit_test(links_are_mutual),
 		cmocka_unit_test(order_holds),
+		cmocka_unit_test(disturbed_rows_come_later),
 		cmocka_unit_test(every_section_has_rows),
 		cmocka_unit_test(no_commands),
 		cmocka_unit_test(auto_rules_name_their_facts),

@@ -34,7 +34,7 @@ static int read_pool_count(struct measurement *m, uint64_t size_bytes, const cha
 		m->failed = true;
 		return -ENOMEM;
 	}
-	return kernel_io_read_u64(m->io, path, ret);
+	return measurement_check(m, kernel_io_read_u64(m->io, path, ret));
 }
 
 /* Counts are read here and not taken from the facts: a pool may have grown since the facts were probed. */
@@ -159,7 +159,7 @@ static void add_hvo_computed(struct measurement *m, const struct pools *pools)
 		    __builtin_add_overflow(freed, each, &freed))
 			freed = UINT64_MAX;
 	}
-	if (huge_pages && kernel_io_read_u64(m->io, HVO_SWITCH, &on) == 0 && !on) {
+	if (huge_pages && measurement_check(m, kernel_io_read_u64(m->io, HVO_SWITCH, &on)) == 0 && !on) {
 		measurement_text(m, &row->reason,
 				 "HVO is off and this kernel has no counters for it (Linux 6.11 has): huge pages that "
 				 "were optimised while it was on cannot be told from the others");

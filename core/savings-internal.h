@@ -27,6 +27,14 @@ void measurement_text(struct measurement *m, char **field, const char *fmt, ...)
 /* Adds a remark to those that are there. */
 void measurement_remark(struct measurement *m, struct saving *row, const char *fmt, ...) _printf_(3, 4);
 
+/* Hands r on: lack of memory must not look like a file that is not there. */
+static inline int measurement_check(struct measurement *m, int r)
+{
+	if (r == -ENOMEM)
+		m->failed = true;
+	return r;
+}
+
 /* Gives a row its number. */
 void saving_set(struct saving *row, int64_t bytes, enum saving_method method, bool in_total);
 

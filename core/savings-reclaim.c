@@ -13,12 +13,12 @@
 #define KSM "/sys/kernel/mm/ksm/"
 
 /* Net profit is signed: the kernel's own bookkeeping can cost more than merging gives. */
-static int read_i64(struct kernel_io *io, const char *path, int64_t *ret)
+static int read_i64(struct measurement *m, const char *path, int64_t *ret)
 {
 	_cleanup_free_ char *text = NULL;
 	int r;
 
-	r = kernel_io_read_line(io, path, &text);
+	r = measurement_check(m, kernel_io_read_line(m->io, path, &text));
 	return r < 0 ? r : parse_i64(text, ret);
 }
 
@@ -29,7 +29,7 @@ static uint64_t add_ksm_gross(struct measurement *m, uint64_t shared, uint64_t s
 	uint64_t zero = 0, pages;
 
 	/* Mapped to the zero page by use_zero_pages; counted apart from pages_sharing, since 6.6. */
-	kernel_io_read_u64(m->io, KSM "ksm_zero_pages", &zero);
+	measurement_check(m, kernel_io_read_u64(m->io, KSM "ksm_zero_pages", &zero));
 	if (__builtin_add_overflow(sharing, zero, &pages))
 		pages = UINT64_MAX;
 	measurement_text(m, &row->sources, KSM "pages_sharing%s", zero ? " " KSM "ksm_zero_pages" : "");
@@ -57,13 +57,13 @@ void savings_add_ksm(struct measurement *m)
 	struct saving *row;
 	bool net;
 
-	kernel_io_read_u64(m->io, KSM "run", &run);
-	if (!m->page_bytes || kernel_io_read_u64(m->io, KSM "pages_shared", &shared) < 0 ||
-	    kernel_io_read_u64(m->io, KSM "pages_sharing", &sharing) < 0) {
+	measurement_check(m, kernel_io_read_u64(m->io, KSM "run", &run));
+	if (!m->page_bytes || measurement_check(m, kernel_io_read_u64(m->io, KSM "pages_shared", &shared)) < 0 ||
+	    measurement_check(m, kernel_io_read_u64(m->io, KSM "pages_sharing", &sharing)) < 0) {
 		measurement_text(m, &measurement_row(m, "ksm", NULL)->reason, "no counters below " KSM);
 		return;
 	}
-	net = read_i64(m->io, KSM "general_profit", &profit) == 0;
+	net = read_i64(m, KSM "general_profit", &profit) == 0;
 	if (!run && !shared && !sharing && (!net || profit == 0)) {
 		measurement_text(m, &measurement_row(m, "ksm", NULL)->reason, "KSM is off");
 		if (m->what_if) {
@@ -111,20 +111,21 @@ static bool swaps_on_zram(const char *swaps, const char *name)
 	return false;
 }
 
-static bool zswap_is_on(struct kernel_io *io)
+static bool zswap_is_on(struct measurement *m)
 {
 	_cleanup_free_ char *text = NULL;
 	bool on;
 
-	return kernel_io_read_line(io, "/sys/module/zswap/parameters/enabled", &text) == 0 &&
+	return measurement_check(m, kernel_io_read_line(m->io, "/sys/module/zswap/parameters/enabled", &text)) == 0 &&
 	       parse_boolean(text, &on) == 0 && on;
 }
 
-static bool zswap_before_zram(struct kernel_io *io)
+static bool zswap_before_zram(struct measurement *m)
 {
 	_cleanup_free_ char *swaps = NULL;
 
-	return zswap_is_on(io) && kernel_io_read(io, "/proc/swaps", &swaps, NULL) == 0 && swaps_on_zram(swaps, NULL);
+	return zswap_is_on(m) && measurement_check(m, kernel_io_read(m->io, "/proc/swaps", &swaps, NULL)) == 0 &&
+	       swaps_on_zram(swaps, NULL);
 }
 
 /* A page that was read back can be in memory and in the compressed store at once: then it saves nothing. */
@@ -148,8 +149,9 @@ static int read_zswap(struct measurement *m, uint64_t *ret_original, uint64_t *r
 		*ret_sources = "/proc/meminfo";
 		return 0;
 	}
-	if (m->page_bytes && kernel_io_read_u64(m->io, "/sys/kernel/debug/zswap/stored_pages", &original) == 0 &&
-	    kernel_io_read_u64(m->io, "/sys/kernel/debug/zswap/pool_total_size", &used) == 0) {
+	if (m->page_bytes &&
+	    measurement_check(m, kernel_io_read_u64(m->io, "/sys/kernel/debug/zswap/stored_pages", &original)) == 0 &&
+	    measurement_check(m, kernel_io_read_u64(m->io, "/sys/kernel/debug/zswap/pool_total_size", &used)) == 0) {
 		*ret_original = (uint64_t)bytes_of(original, m->page_bytes);
 		*ret_used = (uint64_t)bytes_of(used, 1);
 		*ret_sources = "/sys/kernel/debug/zswap/stored_pages /sys/kernel/debug/zswap/pool_total_size";
@@ -161,7 +163,7 @@ static int read_zswap(struct measurement *m, uint64_t *ret_original, uint64_t *r
 void savings_add_zswap(struct measurement *m)
 {
 	struct saving *row = measurement_row(m, "zswap", NULL);
-	bool on = zswap_is_on(m->io);
+	bool on = zswap_is_on(m);
 	uint64_t original, used;
 	const char *sources;
 
@@ -178,7 +180,7 @@ void savings_add_zswap(struct measurement *m)
 		measurement_text(m, &row->sources, "%s", sources);
 		remark_swap_cache(m, row);
 	}
-	if (zswap_before_zram(m->io))
+	if (zswap_before_zram(m))
 		measurement_remark(
 			m, row,
 			"warning: zswap stands before zram, so that pages are compressed twice: use one of the two");
@@ -191,16 +193,16 @@ void savings_add_zswap(struct measurement *m)
 }
 
 /* The first n numbers of a line. 0 or -EINVAL. */
-static int read_numbers(struct kernel_io *io, const char *path, uint64_t *ret, size_t n)
+static int read_numbers(struct measurement *m, const char *path, uint64_t *ret, size_t n)
 {
 	_cleanup_free_ char *line = NULL;
 	_cleanup_(strv_freep) char **words = NULL;
 	int r;
 
-	r = kernel_io_read_line(io, path, &line);
+	r = measurement_check(m, kernel_io_read_line(m->io, path, &line));
 	if (r < 0)
 		return r;
-	r = strv_split(line, &words);
+	r = measurement_check(m, strv_split(line, &words));
 	if (r < 0)
 		return r;
 	if (strv_length(words) < n)
@@ -238,12 +240,12 @@ static void add_zram_device(struct measurement *m, const char *name, const char 
 		return;
 	}
 	measurement_text(m, &row->sources, "%s", mm_stat);
-	if (read_numbers(m->io, mm_stat, stat, ARRAY_SIZE(stat)) < 0) {
+	if (read_numbers(m, mm_stat, stat, ARRAY_SIZE(stat)) < 0) {
 		measurement_text(m, &row->reason, "%s cannot be read", mm_stat);
 	} else if (!stat[0] && !stat[2]) {
 		measurement_text(m, &row->reason, "%s holds nothing", name);
 	} else {
-		if (read_numbers(m->io, bd_stat, &on_disk, 1) == 0 && on_disk)
+		if (read_numbers(m, bd_stat, &on_disk, 1) == 0 && on_disk)
 			measurement_text(m, &row->sources, "%s %s", mm_stat, bd_stat);
 		set_zram(m, row, stat[0], stat[2], on_disk);
 		if (!swaps_on_zram(swaps, name)) {
@@ -272,10 +274,10 @@ void savings_add_zram(struct measurement *m)
 	bool behind_zswap, any = false;
 	struct saving *row;
 
-	if (kernel_io_read(m->io, "/proc/swaps", &swaps, NULL) < 0)
+	if (measurement_check(m, kernel_io_read(m->io, "/proc/swaps", &swaps, NULL)) < 0)
 		swaps = NULL;
-	behind_zswap = zswap_is_on(m->io);
-	kernel_io_list(m->io, "/sys/block", &devices);
+	behind_zswap = zswap_is_on(m);
+	measurement_check(m, kernel_io_list(m->io, "/sys/block", &devices));
 	for (char **d = devices; d && *d; d++) {
 		if (!startswith(*d, "zram"))
 			continue;

@@ -84,12 +84,13 @@ static uint64_t square_root(uint64_t n)
 	return root;
 }
 
-static bool thp_is_on(struct kernel_io *io)
+static bool thp_is_on(struct measurement *m)
 {
 	_cleanup_free_ char *text = NULL;
+	int r;
 
-	return kernel_io_read_line(io, "/sys/kernel/mm/transparent_hugepage/enabled", &text) == 0 &&
-	       (strstr(text, "[always]") || strstr(text, "[madvise]"));
+	r = measurement_check(m, kernel_io_read_line(m->io, "/sys/kernel/mm/transparent_hugepage/enabled", &text));
+	return r == 0 && (strstr(text, "[always]") || strstr(text, "[madvise]"));
 }
 
 /*
@@ -116,10 +117,11 @@ void savings_add_min_free(struct measurement *m)
 	_cleanup_free_ char *zoneinfo = NULL;
 	uint64_t kib, usual;
 	struct zones z;
-	bool thp = thp_is_on(m->io);
+	bool thp = thp_is_on(m);
 
-	if (m->page_bytes < 1024 || kernel_io_read_u64(m->io, "/proc/sys/vm/min_free_kbytes", &kib) < 0 ||
-	    kernel_io_read(m->io, "/proc/zoneinfo", &zoneinfo, NULL) < 0) {
+	if (m->page_bytes < 1024 ||
+	    measurement_check(m, kernel_io_read_u64(m->io, "/proc/sys/vm/min_free_kbytes", &kib)) < 0 ||
+	    measurement_check(m, kernel_io_read(m->io, "/proc/zoneinfo", &zoneinfo, NULL)) < 0) {
 		measurement_text(m, &row->reason, "vm.min_free_kbytes or /proc/zoneinfo cannot be read");
 		return;
 	}

@@ -122,8 +122,8 @@ static int read_or_empty(struct kernel_io *io, const char *path, char **ret)
 	int r;
 
 	r = kernel_io_read(io, path, ret, NULL);
-	if (r >= 0)
-		return 0;
+	if (r >= 0 || r == -ENOMEM)
+		return r;
 	*ret = strdup("");
 	return *ret ? 0 : -ENOMEM;
 }

@@ -104,7 +104,7 @@ static char *read_now(const struct engine *e, const struct tunable_ref *ref)
 	_cleanup_free_ char *path = NULL, *alias = NULL;
 	char *value;
 
-	if (ref->tunable->scope == SCOPE_BOOT || !ref->tunable->path)
+	if (ref->tunable->scope == SCOPE_BOOT)
 		return NULL;
 	path = tunable_ref_path(ref);
 	if (path && tunable_read(e->io, ref->tunable, path, &value) >= 0)

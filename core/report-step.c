@@ -159,17 +159,22 @@ static void cell_wanted(struct report_table *t, const struct step *s)
 	report_cell_text(t, STEP_COLUMN_WANTED_TEXT, text);
 }
 
-static void cells_for_people(struct report_table *t, const struct step *s)
+const char *step_state_name(const struct step *s)
 {
+	return s->outcome == OUTCOME_PENDING ? action_name(s->action) : outcome_name(s->outcome);
+}
+
+static void cells_for_people(struct report_table *t, const struct step *s, enum step_table_style style)
+{
+	bool is_open = s->outcome == OUTCOME_PENDING && s->action == STEP_SET;
 	_cleanup_free_ char *from = NULL;
 
 	cell_value(t, STEP_COLUMN_NOW_TEXT, s, s->actual ?: s->current);
 	cell_wanted(t, s);
-	report_cell_text(t, STEP_COLUMN_STATE_TEXT,
-			 s->outcome == OUTCOME_PENDING ? action_name(s->action) : outcome_name(s->outcome));
-	if (s->cost_bytes != 0)
+	report_cell_text(t, STEP_COLUMN_STATE_TEXT, style == STEPS_VERIFY && is_open ? "differs" : step_state_name(s));
+	if (style == STEPS_PLAN && s->cost_bytes != 0)
 		report_cell_bytes(t, STEP_COLUMN_COST_TEXT, s->cost_bytes);
-	if (s->saving_bytes != 0)
+	if (style == STEPS_PLAN && s->saving_bytes != 0)
 		report_cell_bytes(t, STEP_COLUMN_SAVING_TEXT, s->saving_bytes);
 	/* The name alone is enough: of two files with the same name in two directories only one counts. */
 	if (s->file)
@@ -222,7 +227,7 @@ void report_add_steps(struct report *r, const struct plan *plan, enum step_table
 		if (style == STEPS_APPLY && s->outcome == OUTCOME_ALREADY)
 			report_row_json_only(t);
 		cells_for_programs(t, s);
-		cells_for_people(t, s);
+		cells_for_people(t, s, style);
 	}
 }
 

@@ -20,11 +20,13 @@ char *plan_summary(const struct plan *plan);
 /* The same numbers as fields: items_count, to_change_count, already_count, ... */
 void report_add_counts(struct report *r, const struct plan *plan);
 
-/* Items that wait for a reboot. */
 size_t plan_count_outcome(const struct plan *plan, enum outcome outcome);
 
 /* An integer with its unit where it has one that is not plain from the name: "67584 KiB". Caller frees; NULL on lack of memory. */
 char *tunable_value_text(const struct tunable *t, const char *value);
+
+/* The outcome, or where nothing was tried yet what apply would do: "set", "keep". */
+const char *step_state_name(const struct step *s);
 
 const char *relation_prefix(enum relation relation); /* "", ">= ", "<= " */
 const char *file_name_of(const char *path);	     /* after the last slash */

@@ -13,6 +13,9 @@
 /* Narrower than this a wrapped column is a ribbon that nobody reads: the line runs over the edge instead. */
 #define WRAP_MIN 20
 
+/* Where COLUMN_FOLD wraps without a terminal. */
+#define FOLD_WIDTH 60
+
 #define BOLD "\033[1m"
 #define RESET "\033[0m"
 
@@ -65,12 +68,13 @@ static const char *word_colour(const char *word)
 	static const struct {
 		const char *word, *colour;
 	} colours[] = {
-		{ "applied", "green" },	     { "already", "green" },  { "restored", "green" },
-		{ "committed", "green" },    { "set", "cyan" },	      { "pending", "cyan" },
-		{ "adjusted", "yellow" },    { "partial", "yellow" }, { "pending-reboot", "yellow" },
-		{ "drifted", "yellow" },     { "foreign", "yellow" }, { "unconfirmed", "yellow" },
-		{ "open", "yellow" },	     { "refused", "red" },    { "unsafe", "red" },
-		{ "unsupported", "yellow" }, { "failed", "red" },     { "skipped", "darkgray" },
+		{ "applied", "green" },	     { "already", "green" },	  { "restored", "green" },
+		{ "committed", "green" },    { "set", "cyan" },		  { "pending", "cyan" },
+		{ "adjusted", "yellow" },    { "partial", "yellow" },	  { "pending-reboot", "yellow" },
+		{ "drifted", "yellow" },     { "differs", "yellow" },	  { "foreign", "yellow" },
+		{ "unconfirmed", "yellow" }, { "open", "yellow" },	  { "refused", "red" },
+		{ "unsafe", "red" },	     { "unsupported", "yellow" }, { "failed", "red" },
+		{ "skipped", "darkgray" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(colours); i++)
@@ -143,7 +147,7 @@ static size_t wrap_width(const struct text_writer *w, const struct layout *l)
 	for (size_t i = 0; i < l->table->n_columns; i++) {
 		if (!l->used[i])
 			continue;
-		if (l->table->columns[i].flags & COLUMN_WRAP)
+		if (l->table->columns[i].flags & (COLUMN_WRAP | COLUMN_FOLD))
 			wrapped++;
 		else
 			fixed += column_width(l->table, i, w->ascii_only);
@@ -178,6 +182,18 @@ static void layout_clear(struct layout *l)
 	free(l->used);
 }
 
+/* Characters that a column is wrapped at; 0: not wrapped. */
+static size_t column_wrap(const struct layout *l, size_t column)
+{
+	unsigned flags = l->table->columns[column].flags;
+
+	if (!(flags & (COLUMN_WRAP | COLUMN_FOLD)))
+		return 0;
+	if (l->wrap > 0)
+		return l->wrap;
+	return flags & COLUMN_FOLD ? FOLD_WIDTH : 0;
+}
+
 static int add_columns(struct libscols_table *table, const struct layout *l)
 {
 	for (size_t i = 0; i < l->table->n_columns; i++) {
@@ -189,7 +205,7 @@ static int add_columns(struct libscols_table *table, const struct layout *l)
 			continue;
 		if (c->flags & COLUMN_RIGHT)
 			flags |= SCOLS_FL_RIGHT;
-		if (l->wrap > 0 && c->flags & COLUMN_WRAP)
+		if (column_wrap(l, i) > 0)
 			flags |= SCOLS_FL_WRAP;
 		column = scols_table_new_column(table, c->title, 0, flags);
 		if (!column)
@@ -207,14 +223,15 @@ static int add_cell(const struct text_writer *w, struct libscols_line *line, siz
 		    size_t row, size_t column)
 {
 	unsigned flags = l->table->columns[column].flags;
+	size_t wrap = column_wrap(l, column);
 	_cleanup_free_ char *s = NULL;
 	const char *colour = NULL;
 
 	s = cell_string(&l->table->cells[row * l->table->n_columns + column], w->ascii_only);
 	if (!s)
 		return -ENOMEM;
-	if (l->wrap > 0 && flags & COLUMN_WRAP)
-		wrap_words(s, l->wrap);
+	if (wrap > 0)
+		wrap_words(s, wrap);
 	if (w->options->colour && flags & COLUMN_OUTCOME)
 		colour = word_colour(s);
 	if (scols_line_refer_data(line, n, s) < 0)

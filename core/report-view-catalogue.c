@@ -170,7 +170,9 @@ static void add_state(struct report *r, const struct tunable_ref *ref, const str
 {
 	add_value(r, "current", "Now", ref->tunable, step && step->current ? step->current : current);
 	add_value(r, "wanted", "Wanted", ref->tunable, step ? step->wanted : NULL);
-	optional_text(r, "outcome", "State", step ? outcome_name(step->outcome) : NULL);
+	report_text(r, "outcome", NULL, step ? outcome_name(step->outcome) : NULL);
+	if (step)
+		report_text_only(r, "State", step_state_name(step));
 	optional_text(r, "reason", "Reason", step ? step->reason : NULL);
 }
 

@@ -27,6 +27,7 @@ enum column_flags {
 	COLUMN_TEXT_ONLY = 1 << 2,
 	COLUMN_WRAP = 1 << 3,	 /* may be wrapped on a narrow terminal */
 	COLUMN_OUTCOME = 1 << 4, /* coloured by its word */
+	COLUMN_FOLD = 1 << 5,	 /* wrapped without a terminal too: one long value must not push the rest far away */
 };
 
 struct column {

@@ -18,7 +18,7 @@ FOLDERS = {
 
 # Parts of core, lowest first: a part may include itself and what stands before it.  "facts-memory.c" belongs to "facts".
 CORE = (
-    'cmdline', 'mounts', 'btf',  # parsers of one format each
+    'cmdline', 'mounts', 'btf', 'sysctl-conf',  # parsers of one format each
     'diag', 'kernel-io', 'value', 'facts', 'catalogue', 'policy', 'policy-parse', 'plan',
     'undo', 'savings', 'effect', 'verify', 'apply', 'report', 'report-*',
 )
@@ -35,7 +35,9 @@ BELONGS_TO = {
 # Libraries and the only places that may know them.
 LIBRARIES = {
     'ini.h': ('base/ini-file.c',),
-    'bpf/*': ('core/btf.c',),
+    'zlib.h': ('core/facts-config.c',),
+    'linux/btf.h': ('core/btf.c',),
+    'bpf/*': (),
     'libsmartcols.h': ('core/report-text.c',),
     'libsmartcols/*': ('core/report-text.c',),
     'json-c/*': ('core/report-json.c', 'tests/*'),

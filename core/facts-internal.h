@@ -11,6 +11,7 @@
  */
 struct prober {
 	struct facts *facts;
+	const struct facts *cache; /* what an earlier run in this boot found out */
 	struct kernel_io *io;
 	enum facts_group group;
 	int error;
@@ -23,6 +24,8 @@ void put_boolean(struct prober *p, const char *name, bool b, enum fact_confidenc
 void put_word(struct prober *p, const char *name, const char *word, enum fact_confidence confidence,
 	      const char *source);
 void put_unknown(struct prober *p, const char *name, const char *reason);
+/* Takes name over from the cache; false where it is not there. */
+bool put_cached(struct prober *p, const char *name);
 /* The reason is "PATH: what the error means". */
 void put_unreadable(struct prober *p, const char *name, const char *path, int error);
 
@@ -46,6 +49,7 @@ void put_file_boolean(struct prober *p, const char *name, const char *path);
 
 /* Subjects: each fills in its group. */
 void facts_probe_kernel(struct prober *p);
+void facts_probe_config(struct prober *p);
 void facts_probe_memory(struct prober *p);
 void facts_probe_hugetlb(struct prober *p);
 void facts_probe_struct_page(struct prober *p);
@@ -58,11 +62,50 @@ void facts_probe_virt(struct prober *p);
 void facts_probe_boot(struct prober *p);
 void facts_probe_writers(struct prober *p);
 
+/*
+ * Lists of ranges such as "0-3,8".  list_next() takes one range off the front: 1; 0 at the end; -EINVAL where the text is
+ * no list.  list_count(): how many members; an empty list has none.
+ */
+int list_next(const char **s, uint32_t *ret_first, uint32_t *ret_last);
+int list_count(const char *text, uint64_t *ret);
+bool list_contains(const char *text, uint32_t n);
+
+/* Sums over all zones of /proc/zoneinfo. -EINVAL where the text has none. */
+struct zoneinfo {
+	uint64_t zones, min_pages, low_pages, high_pages, present_pages, managed_pages;
+};
+int parse_zoneinfo(const char *text, struct zoneinfo *ret);
+
+/*
+ * vm_committed_as_batch by mm/mm_init.c mm_compute_batch(): small is the form of overcommit_memory 2, and of every policy
+ * before Linux 5.9.
+ */
+uint64_t commit_batch(uint64_t ram_pages, uint64_t cpus, bool small);
+
+/* Sizes of the directories hugepages-NkB below path in bytes, smallest first; the caller frees.  0 or a negative errno. */
+int list_page_sizes(struct kernel_io *io, const char *path, uint64_t **ret, size_t *ret_n);
+
+/* SIZE(page) of the VMCOREINFO note in a segment of ELF notes; 0 where it is not there. */
+uint64_t vmcoreinfo_page_bytes(const char *notes, size_t size);
+
+/* sizeof(struct page) as memmap pages / pages present tells it; 0 where that is not near a multiple of 8. */
+uint64_t struct_page_from_memmap(uint64_t memmap_pages, uint64_t page_bytes, uint64_t pages);
+
+/* What a fault-around probe saw, as FACT_FAULT_AROUND_PTES says it: off, old, young, mixed. */
+const char *fault_around_word(uint64_t window_bytes, uint64_t referenced_bytes, uint64_t page_bytes);
+
+/* What /proc/swaps text holds. 0 or -ENOMEM. */
+struct swaps {
+	uint64_t zram, disk; /* number of areas */
+	uint64_t total_bytes, used_bytes;
+};
+int parse_swaps(const char *text, struct swaps *ret);
+
 /* Base page size of the machine looked at; 0 where unknown. */
 uint64_t prober_page_size(struct prober *p);
 
 /*
- * The cache of this boot, /run/mmopt/probes below the root.  facts_cache_load() takes in what it holds for the
- * groups asked for; what is already known stays.  0 (also where there is none), or -ENOMEM.
+ * The cache of this boot, /run/mmopt/probes below the root: takes in what it holds for the groups asked for.
+ * 0 (also where there is none), or -ENOMEM.
  */
 int facts_cache_load(struct facts *facts, struct kernel_io *io, unsigned groups);

@@ -29,10 +29,10 @@ enum fact_confidence {
 
 /* Subjects, so that a caller pays only for what it needs. */
 enum facts_group {
-	FACTS_KERNEL = 1 << 0,	     /* release, architecture, page size, build options */
+	FACTS_KERNEL = 1 << 0,	     /* release, architecture, page size */
 	FACTS_MEMORY = 1 << 1,	     /* totals, nodes, blocks, watermarks, commit accounting */
 	FACTS_HUGETLB = 1 << 2,	     /* sizes and pools */
-	FACTS_STRUCT_PAGE = 1 << 3,  /* sizeof(struct page), HVO support, state and defect */
+	FACTS_STRUCT_PAGE = 1 << 3,  /* sizeof(struct page), HVO support, state and defect, FACT_SECTION_MEMMAP_PAGES */
 	FACTS_ACCESS_FLAG = 1 << 4,  /* who sets it and what an old pte costs (functional probe) */
 	FACTS_FAULT_AROUND = 1 << 5, /* window and age of its ptes (functional probe) */
 	FACTS_THP = 1 << 6,	     /* THP, mTHP, khugepaged, huge zero page */
@@ -41,7 +41,8 @@ enum facts_group {
 	FACTS_VIRT = 1 << 9,	 /* virtualization, container, cgroup, lockdown, rescue, kdump, write access */
 	FACTS_BOOT = 1 << 10,	 /* command line, boot loader */
 	FACTS_WRITERS = 1 << 11, /* sysctl.d, tuned, saptune, kubelet and the keys they set */
-	FACTS_ALL = (1 << 12) - 1,
+	FACTS_CONFIG = 1 << 12,	 /* options the kernel was built with */
+	FACTS_ALL = (1 << 13) - 1,
 };
 
 struct fact {
@@ -94,9 +95,11 @@ struct facts {
 #define FACT_STRUCT_PAGE_POW2 "struct_page.power_of_two" /* boolean */
 #define FACT_HVO_SUPPORTED "hvo.supported"		 /* boolean */
 #define FACT_HVO_ENABLED "hvo.enabled"			 /* boolean */
-#define FACT_HVO_DEFECT "hvo.defect"		     /* word: "none", "restore" (see facts-struct-page.c), "unknown" */
-#define FACT_MEMMAP_ON_MEMORY "hvo.memmap_on_memory" /* word: N Y force */
-#define FACT_ACCESS_FLAG "access_flag.set_by"	     /* word: hardware, software, unknown */
+#define FACT_HVO_DEFECT "hvo.defect" /* word: "none", "restore" (see facts-struct-page.c), "unknown" */
+#define FACT_HVO_DEFECT_SUSPECTED "hvo.defect_suspected" /* boolean, only beside an unknown defect: by the release */
+#define FACT_MEMMAP_ON_MEMORY "hvo.memmap_on_memory"	 /* word: N Y force */
+#define FACT_CONFIG_SOURCE "config.source"    /* word: the file; "config.NAME" are words too: y, m, n or the value */
+#define FACT_ACCESS_FLAG "access_flag.set_by" /* word: hardware, software, unknown */
 #define FACT_OLD_PTE_COST "access_flag.old_pte_first_touch_ns"
 #define FACT_YOUNG_PTE_COST "access_flag.young_pte_first_touch_ns"
 #define FACT_FAULT_AROUND_WINDOW "fault_around.window_bytes"

@@ -307,17 +307,27 @@ int catalogue_find_path(const char *path, struct tunable_ref *ret)
 	return -ENOENT;
 }
 
+/* Another case of the letters is the nearest there is, however many they are. */
+static bool nearer(const char *s, const char *candidate, unsigned *best_distance)
+{
+	if (*best_distance > 0 && ascii_streq_nocase(s, candidate)) {
+		*best_distance = 0;
+		return true;
+	}
+	return nearer_name(s, candidate, best_distance);
+}
+
 const char *catalogue_nearest_section(const char *section)
 {
 	unsigned best_distance = UINT_MAX;
 	const char *best = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(section_names); i++)
-		if (nearer_name(section, section_names[i], &best_distance))
+		if (nearer(section, section_names[i], &best_distance))
 			best = section_names[i];
-	if (nearer_name(section, "sysctl", &best_distance))
+	if (nearer(section, "sysctl", &best_distance))
 		best = "sysctl";
-	if (nearer_name(section, "sysfs", &best_distance))
+	if (nearer(section, "sysfs", &best_distance))
 		best = "sysfs";
 	return best;
 }
@@ -335,7 +345,7 @@ const char *catalogue_nearest(const char *section, const char *name)
 	for (size_t i = 0; i < n; i++) {
 		const char *rest = startswith(rows[i].id, section);
 
-		if (rest && *rest == '.' && nearer_name(parsed.pattern, rest + 1, &best_distance))
+		if (rest && *rest == '.' && nearer(parsed.pattern, rest + 1, &best_distance))
 			best = rows[i].id + section_length + 1;
 	}
 	free(parsed.pattern);

@@ -531,6 +531,10 @@ static void nearest_names(void **state)
 	assert_string_equal(catalogue_nearest_section("sysctls"), "sysctl");
 	assert_string_equal(catalogue_nearest_section("zwsap"), "zswap");
 	assert_null(catalogue_nearest_section("Install"));
+	/* Letters of another case are no slips. */
+	assert_string_equal(catalogue_nearest_section("VM"), "vm");
+	assert_string_equal(catalogue_nearest_section("Sysctl"), "sysctl");
+	assert_string_equal(catalogue_nearest("vm", "SWAPPINESS"), "swappiness");
 }
 
 /* transparent_hugepages, in the plural, is no parameter: the kernel would ignore it without a word. */

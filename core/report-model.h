@@ -48,6 +48,3 @@ struct report {
 	char *verdict;
 	bool failed;
 };
-
-/* "2024-05-01T12:00:00Z"; buf holds at least 32 bytes. Returns buf. */
-const char *format_time(int64_t time_sec, char *buf);

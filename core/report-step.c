@@ -6,6 +6,7 @@
 enum {
 	STEP_COLUMN_ID,
 	/* What people see of the values: with unit, relation and "auto". */
+	STEP_COLUMN_BEFORE_TEXT,
 	STEP_COLUMN_NOW_TEXT,
 	STEP_COLUMN_WANTED_TEXT,
 	STEP_COLUMN_STATE_TEXT,
@@ -39,6 +40,7 @@ enum {
 /* clang-format off */
 #define STEP_COLUMNS(now, wanted, state)                                                  \
 	[STEP_COLUMN_ID] = { "id", "TUNABLE", 0 },                                        \
+	[STEP_COLUMN_BEFORE_TEXT] = { "before_text", "BEFORE", COLUMN_TEXT_ONLY },        \
 	[STEP_COLUMN_NOW_TEXT] = { "now_text", now, COLUMN_TEXT_ONLY },                   \
 	[STEP_COLUMN_WANTED_TEXT] = { "wanted_text", wanted, COLUMN_TEXT_ONLY },          \
 	[STEP_COLUMN_STATE_TEXT] = { "state_text", state, COLUMN_TEXT_ONLY | COLUMN_OUTCOME }, \
@@ -169,6 +171,8 @@ static void cells_for_people(struct report_table *t, const struct step *s, enum 
 	bool is_open = s->outcome == OUTCOME_PENDING && s->action == STEP_SET;
 	_cleanup_free_ char *from = NULL;
 
+	if (style == STEPS_APPLY)
+		cell_value(t, STEP_COLUMN_BEFORE_TEXT, s, s->current);
 	cell_value(t, STEP_COLUMN_NOW_TEXT, s, s->actual ?: s->current);
 	cell_wanted(t, s);
 	report_cell_text(t, STEP_COLUMN_STATE_TEXT, style == STEPS_VERIFY && is_open ? "differs" : step_state_name(s));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/number.h"
+#include "base/strutil.h"
 #include "core/report-saving.h"
 #include "core/report-step.h"
 #include "core/report-views.h"
@@ -117,6 +118,17 @@ struct report *report_apply(const struct plan *plan, enum apply_result result, c
 	return r;
 }
 
+static void add_transaction_line(struct report *r, const struct transaction *t)
+{
+	_cleanup_free_ char *text = NULL;
+	char time[32];
+
+	text = xasprintf("%s at %s, %s", t->verb, format_time((int64_t)t->time_sec, time),
+			 transaction_state_name(t->state));
+	if (text)
+		report_text_only(r, "Last change", text);
+}
+
 /* How the machine came to be so: the last transaction of this boot. */
 static void add_last_transaction(struct report *r, struct undo_store *store)
 {
@@ -136,9 +148,10 @@ static void add_last_transaction(struct report *r, struct undo_store *store)
 		return;
 	}
 	report_number(r, "last_transaction", NULL, t->number);
-	report_text(r, "last_verb", "Last change", t->verb);
-	report_text(r, "last_state", "Which is", transaction_state_name(t->state));
-	report_time(r, "last_time", "Made at", t->time_sec);
+	report_text(r, "last_verb", NULL, t->verb);
+	report_text(r, "last_state", NULL, transaction_state_name(t->state));
+	report_time(r, "last_time", NULL, t->time_sec);
+	add_transaction_line(r, t);
 }
 
 static const char *status_verdict(const struct plan *plan)

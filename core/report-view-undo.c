@@ -16,8 +16,8 @@ enum {
 static const struct column restore_columns[_RESTORE_COLUMN_MAX] = {
 	[RESTORE_COLUMN_ID] = { "id", "TUNABLE", 0 },
 	[RESTORE_COLUMN_PATH] = { "path", "", COLUMN_JSON_ONLY },
-	[RESTORE_COLUMN_FROM] = { "from", "WAS", 0 },
-	[RESTORE_COLUMN_TO] = { "to", "BACK TO", 0 },
+	[RESTORE_COLUMN_FROM] = { "from", "FOUND", 0 },
+	[RESTORE_COLUMN_TO] = { "to", "BEFORE", 0 },
 	[RESTORE_COLUMN_OUTCOME] = { "outcome", "OUTCOME", COLUMN_OUTCOME },
 	[RESTORE_COLUMN_ERROR] = { "error", "", COLUMN_JSON_ONLY },
 	[RESTORE_COLUMN_REASON] = { "reason", "REASON", COLUMN_WRAP },

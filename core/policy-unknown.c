@@ -160,21 +160,59 @@ void policy_report_unknown(struct policy_parser *p, unsigned line, const char *s
 			     advice ?: "");
 }
 
+/* What the kernel's files call a subject is not always what its section is called. */
+static const char *section_by_kernel_name(const char *section)
+{
+	static const struct {
+		const char *name, *section;
+	} table[] = {
+		{ "hugepages", "hugetlb" },
+		{ "hugepage", "hugetlb" },
+		{ "nr_hugepages", "hugetlb" },
+		{ "transparent_hugepage", "thp" },
+		{ "lru_gen", "mglru" },
+		{ "kernel", "sysctl" },
+		{ "net", "sysctl" },
+		{ "fs", "sysctl" },
+		{ "cmdline", "boot" },
+		{ "fault_around", "faultaround" },
+		{ "memory_hotplug", "memory" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (streq(section, table[i].name))
+			return table[i].section;
+	return NULL;
+}
+
+/* Names that differ in case alone count as near, however short: [VM]. */
+static const char *nearest_section(const char *section)
+{
+	_cleanup_free_ char *lower = strdup(section);
+	unsigned best_distance = UINT_MAX;
+	const char *best;
+
+	if (!lower)
+		return NULL;
+	for (char *c = lower; *c; c++)
+		*c = ascii_lower(*c);
+	best = catalogue_nearest_section(lower);
+	if (best)
+		(void)nearer_name(lower, best, &best_distance);
+	if (nearer_name(lower, "Match", &best_distance))
+		best = "Match";
+	if (nearer_name(lower, "Policy", &best_distance))
+		best = "Policy";
+	return best;
+}
+
 void policy_report_unknown_section(struct policy_parser *p, unsigned line, const char *section)
 {
-	const char *best = NULL;
-	unsigned best_distance = UINT_MAX;
+	const char *best = section_by_kernel_name(section);
 	char shown[POLICY_SHOWN_SIZE];
 
-	if (take_suggestion(p)) {
-		best = catalogue_nearest_section(section);
-		if (best)
-			(void)nearer_name(section, best, &best_distance);
-		if (nearer_name(section, "Match", &best_distance))
-			best = "Match";
-		if (nearer_name(section, "Policy", &best_distance))
-			best = "Policy";
-	}
+	if (!best && take_suggestion(p))
+		best = nearest_section(section);
 	policy_error(p, line, NULL, "unknown section [%s], and nothing in it counts%s%s%s",
 		     policy_shown(section, shown), best ? "; did you mean [" : "", best ?: "", best ? "]?" : "");
 }

@@ -10,7 +10,7 @@ set -u
 export LC_ALL=C.UTF-8
 tests=$(dirname "$(realpath "$0")")
 top=$(dirname "$tests")
-schemas=${MMOPT_SCHEMAS:-$top/conf/schema}
+schemas=${MMOPT_SCHEMAS:-$top/cli/schemas}
 mmoptctl=${MMOPTCTL:-}
 if [ -z "$mmoptctl" ]; then
 	for f in "$top"/build*/cli/mmoptctl; do

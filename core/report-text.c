@@ -212,8 +212,7 @@ static int add_columns(struct libscols_table *table, const struct layout *l)
 			return -ENOMEM;
 		if (!(flags & SCOLS_FL_WRAP))
 			continue;
-		if (scols_column_set_wrapfunc(column, scols_wrapnl_chunksize, scols_wrapnl_nextchunk, NULL) < 0 ||
-		    scols_column_set_safechars(column, "\n") < 0)
+		if (scols_column_set_wrapfunc(column, scols_wrapnl_chunksize, scols_wrapnl_nextchunk, NULL) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -292,6 +291,8 @@ static int write_table(struct text_writer *w, const struct report_table *t)
 	/* Colour and width were decided by the caller; libsmartcols shall not look at the terminal by itself. */
 	scols_table_enable_colors(table, w->options->colour);
 	scols_table_set_stream(table, w->f);
+	/* cell_string() has made everything printable: a second time would show the marks of the first. */
+	scols_table_enable_noencoding(table, 1);
 	scols_table_set_termforce(table, l.wrap > 0 ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
 	if (l.wrap > 0)
 		scols_table_set_termwidth(table, w->options->width);

@@ -321,17 +321,22 @@ int probe_access_cost(struct kernel_io *io, uint64_t *ret_old_ns, uint64_t *ret_
 	pin_to_cpu(&pin);
 	area_fill(&a, 0);
 	for (unsigned i = 0; i < COST_ROUNDS; i++) {
+		uint64_t ns;
+
 		/* Taking away the right to write empties the TLB and leaves the ptes young. */
 		if (mprotect(a.p, a.size, PROT_READ) < 0) {
 			r = -errno;
 			break;
 		}
-		young = MIN(young, time_read(&a));
+		/* Only the first reading tells: MIN() evaluates what it is given twice. */
+		ns = time_read(&a);
+		young = MIN(young, ns);
 		if (mprotect(a.p, a.size, PROT_READ | PROT_WRITE) < 0 || madvise(a.p, a.size, MADV_COLD) < 0) {
 			r = -errno;
 			break;
 		}
-		old = MIN(old, time_read(&a));
+		ns = time_read(&a);
+		old = MIN(old, ns);
 	}
 	unpin(&pin);
 	if (r < 0)

@@ -190,6 +190,7 @@ static unsigned digit_value(char c)
 /* The kernel's simple_strtoull() with base 0, except that too large a number is UINT64_MAX. */
 static uint64_t kernel_number(const char *s, const char **ret_end)
 {
+	bool too_large = false;
 	unsigned base = 10;
 	uint64_t n = 0;
 
@@ -201,10 +202,10 @@ static uint64_t kernel_number(const char *s, const char **ret_end)
 		}
 	}
 	for (; digit_value(*s) < base; s++)
-		if (__builtin_mul_overflow(n, (uint64_t)base, &n) || __builtin_add_overflow(n, digit_value(*s), &n))
-			n = UINT64_MAX / base; /* stays too large whatever follows */
+		too_large |= __builtin_mul_overflow(n, (uint64_t)base, &n) ||
+			     __builtin_add_overflow(n, (uint64_t)digit_value(*s), &n);
 	*ret_end = s;
-	return n;
+	return too_large ? UINT64_MAX : n;
 }
 
 uint64_t cmdline_size(const char *s)
@@ -221,38 +222,39 @@ uint64_t cmdline_size(const char *s)
 	return n;
 }
 
+static bool take_decimal(const char **s, uint64_t *ret)
+{
+	uint64_t n = 0;
+
+	if (**s < '0' || **s > '9')
+		return false;
+	for (; **s >= '0' && **s <= '9'; (*s)++)
+		if (__builtin_mul_overflow(n, (uint64_t)10, &n) || __builtin_add_overflow(n, (uint64_t)(**s - '0'), &n))
+			return false;
+	*ret = n;
+	return true;
+}
+
 /* "64", or "0:2,1:4" per node.  False where it is neither: the kernel ignores such a parameter. */
 static bool parse_count(const char *s, uint64_t *ret)
 {
-	uint64_t total = 0;
+	uint64_t total = 0, n;
 
-	for (;;) {
-		const char *end;
-		uint64_t n = 0;
-
-		for (end = s; *end >= '0' && *end <= '9'; end++)
-			if (__builtin_mul_overflow(n, (uint64_t)10, &n) ||
-			    __builtin_add_overflow(n, (uint64_t)(*end - '0'), &n))
-				return false;
-		if (end == s)
+	for (;; s++) {
+		if (!take_decimal(&s, &n))
 			return false;
-		if (*end == ':') {
-			s = end + 1;
-			for (n = 0, end = s; *end >= '0' && *end <= '9'; end++)
-				if (__builtin_mul_overflow(n, (uint64_t)10, &n) ||
-				    __builtin_add_overflow(n, (uint64_t)(*end - '0'), &n))
-					return false;
-			if (end == s)
+		if (*s == ':') {
+			s++;
+			if (!take_decimal(&s, &n))
 				return false;
 		}
 		if (__builtin_add_overflow(total, n, &total))
 			return false;
-		if (*end != ',') {
-			*ret = total;
-			return true;
-		}
-		s = end + 1;
+		if (*s != ',')
+			break;
 	}
+	*ret = total;
+	return true;
 }
 
 static struct cmdline_pool *find_pool(struct cmdline_pool *pools, size_t n, uint64_t size_bytes)
@@ -267,7 +269,7 @@ int cmdline_pools(const struct cmdline *c, uint64_t default_size_bytes, struct c
 {
 	_cleanup_free_ struct cmdline_pool *pools = NULL;
 	const struct cmdline_param *default_param = cmdline_find(c, "default_hugepagesz");
-	bool sized = false, usable = true, counted = false;
+	bool usable = true;
 	uint64_t size;
 	size_t n = 0;
 
@@ -280,29 +282,20 @@ int cmdline_pools(const struct cmdline *c, uint64_t default_size_bytes, struct c
 		return -ENOMEM;
 	for (size_t i = 0; i < c->n; i++) {
 		const char *name = c->params[i].name, *value = c->params[i].value ?: "";
-		struct cmdline_pool *pool;
 		uint64_t pages;
 
 		if (cmdline_name_equal(name, "hugepagesz")) {
-			size = cmdline_size(value);
-			sized = true;
-			counted = false;
-			usable = size != 0;
+			/* A size that is none takes the next count with it, and changes nothing else. */
+			usable = cmdline_size(value) != 0;
+			if (usable)
+				size = cmdline_size(value);
 			continue;
 		}
 		if (!cmdline_name_equal(name, "hugepages"))
 			continue;
-		if (!usable || counted || !parse_count(value, &pages)) {
-			usable = true;
-			continue;
-		}
-		counted = true;
-		pool = find_pool(pools, n, size);
-		if (pool && sized)
-			continue;
-		if (!pool)
-			pool = &pools[n++];
-		*pool = (struct cmdline_pool){ .size_bytes = size, .pages = pages };
+		if (usable && parse_count(value, &pages) && !find_pool(pools, n, size))
+			pools[n++] = (struct cmdline_pool){ .size_bytes = size, .pages = pages };
+		usable = true;
 	}
 	*ret = TAKE_PTR(pools);
 	*ret_n = n;

@@ -70,6 +70,7 @@ static void put_cost(struct prober *p)
 void facts_probe_access_flag(struct prober *p)
 {
 	static const char not_live[] = "a captured system cannot be probed, and its cache of probes does not have it";
+	static const char *const costs[] = { FACT_OLD_PTE_COST, FACT_YOUNG_PTE_COST };
 	bool hardware_read = false, known = put_cached(p, FACT_ACCESS_FLAG);
 
 	if (!known) {
@@ -81,12 +82,15 @@ void facts_probe_access_flag(struct prober *p)
 		put_probed(p, hardware_read);
 	if (!facts_get(p->facts, FACT_ACCESS_FLAG))
 		put_unknown(p, FACT_ACCESS_FLAG, not_live);
-	if (put_cached(p, FACT_OLD_PTE_COST) && put_cached(p, FACT_YOUNG_PTE_COST))
+	put_cached(p, FACT_OLD_PTE_COST);
+	put_cached(p, FACT_YOUNG_PTE_COST);
+	if (facts_get(p->facts, FACT_OLD_PTE_COST) && facts_get(p->facts, FACT_YOUNG_PTE_COST))
 		return;
 	if (p->io->live) {
 		put_cost(p);
-	} else {
-		put_unknown(p, FACT_OLD_PTE_COST, not_live);
-		put_unknown(p, FACT_YOUNG_PTE_COST, not_live);
+		return;
 	}
+	for (size_t i = 0; i < ARRAY_SIZE(costs); i++)
+		if (!facts_get(p->facts, costs[i]))
+			put_unknown(p, costs[i], not_live);
 }

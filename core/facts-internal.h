@@ -59,6 +59,7 @@ void facts_probe_thp(struct prober *p);
 void facts_probe_reclaim(struct prober *p);
 void facts_probe_numa(struct prober *p);
 void facts_probe_virt(struct prober *p);
+void facts_probe_confinement(struct prober *p);
 void facts_probe_boot(struct prober *p);
 void facts_probe_writers(struct prober *p);
 

@@ -22,6 +22,7 @@ static const struct subject {
 	{ .group = FACTS_RECLAIM, .probe = facts_probe_reclaim },
 	{ .group = FACTS_NUMA, .probe = facts_probe_numa },
 	{ .group = FACTS_VIRT, .probe = facts_probe_virt },
+	{ .group = FACTS_CONFINEMENT, .probe = facts_probe_confinement },
 	{ .group = FACTS_BOOT, .needs = FACTS_HUGETLB | FACTS_VIRT, .probe = facts_probe_boot },
 	{ .group = FACTS_WRITERS, .probe = facts_probe_writers },
 };

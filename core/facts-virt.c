@@ -318,6 +318,10 @@ void facts_probe_virt(struct prober *p)
 	put_virtualization(p);
 	put_container(p);
 	put_rescue(p);
+}
+
+void facts_probe_confinement(struct prober *p)
+{
 	put_file_choice(p, FACT_LOCKDOWN, "/sys/kernel/security/lockdown");
 	put_cgroup(p);
 	put_debugfs(p);

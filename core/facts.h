@@ -38,11 +38,12 @@ enum facts_group {
 	FACTS_THP = 1 << 6,	     /* THP, mTHP, khugepaged, huge zero page */
 	FACTS_RECLAIM = 1 << 7,	     /* MGLRU, swap, zswap, zram, KSM, DAMON, PSI */
 	FACTS_NUMA = 1 << 8,
-	FACTS_VIRT = 1 << 9,	 /* virtualization, container, cgroup, lockdown, rescue, kdump, write access */
-	FACTS_BOOT = 1 << 10,	 /* command line, boot loader */
-	FACTS_WRITERS = 1 << 11, /* sysctl.d, tuned, saptune, kubelet and the keys they set */
-	FACTS_CONFIG = 1 << 12,	 /* options the kernel was built with */
-	FACTS_ALL = (1 << 13) - 1,
+	FACTS_VIRT = 1 << 9,	     /* virtualization, container, rescue, kdump */
+	FACTS_BOOT = 1 << 10,	     /* command line, boot loader */
+	FACTS_WRITERS = 1 << 11,     /* sysctl.d, tuned, saptune, kubelet and the keys they set */
+	FACTS_CONFIG = 1 << 12,	     /* options the kernel was built with */
+	FACTS_CONFINEMENT = 1 << 13, /* cgroup, lockdown, debugfs, what can be written from here */
+	FACTS_ALL = (1 << 14) - 1,
 };
 
 struct fact {
@@ -107,6 +108,7 @@ struct facts {
 #define FACT_THP_PMD_SIZE "thp.pmd_size_bytes"
 #define FACT_THP_ENABLED "thp.enabled"			     /* word */
 #define FACT_ZERO_PAGE_PERSISTENT "thp.zero_page_persistent" /* boolean: CONFIG_PERSISTENT_HUGE_ZERO_FOLIO */
+#define FACT_MGLRU_ENABLED "mglru.enabled"		     /* word, the mask as the kernel shows it: "0x0007" */
 #define FACT_SWAP_TOTAL "swap.total_bytes"
 #define FACT_SWAP_KIND "swap.kind" /* word: none zram disk mixed */
 #define FACT_ZSWAP_ENABLED "zswap.enabled"

@@ -14,6 +14,7 @@
 #define COMMIT_IN_USE_MAX_PERMYRIAD 8000
 
 #define HVO_ID "vm.hugetlb_optimize_vmemmap"
+#define HVO_BOOT_ID "boot.hugetlb_free_vmemmap"
 #define HVO_REMEDY "keep HVO off here, or boot a kernel without the defect (6.12.114 to 6.12.117 have it)"
 
 bool step_is_pool(const struct step *step)
@@ -87,9 +88,9 @@ static uint64_t hvo_pages_saved(uint64_t huge_bytes, const struct facts *facts)
 
 static int guard_hvo_switch(struct step *step)
 {
-	bool on = step->current && streq(step->current, "1");
+	bool on = step && step->current && streq(step->current, "1");
 
-	if (step->action == STEP_REFUSE || (step->wanted && streq(step->wanted, "0")))
+	if (!step || step->action == STEP_REFUSE || (step->wanted && streq(step->wanted, "0")))
 		return 0;
 	step->differs = false;
 	return step_settle(step, STEP_REFUSE, OUTCOME_UNSAFE,
@@ -101,29 +102,29 @@ static int guard_hvo_switch(struct step *step)
  * 6.12.114 to at least 6.12.117 restore the wrong struct pages when an optimised huge page is freed: each such page is lost
  * and the allocator's data are corrupted.  So nothing there may make optimised pages, nor free them.
  */
-static int guard_hvo_defect(struct plan *plan, const struct facts *facts, struct kernel_io *io)
+static int guard_hvo_defect(struct plan *plan, const struct facts *facts)
 {
 	struct step *hvo = plan_find(plan, HVO_ID);
-	bool on;
+	bool on, switched_off;
+	int r;
 
 	if (!facts_is(facts, FACT_HVO_DEFECT, "restore"))
 		return 0;
-	on = plan_future_number(plan, io, HVO_ID) == 1 || facts_true(facts, FACT_HVO_ENABLED);
-	if (hvo && !(hvo->action == STEP_SET && streq(hvo->wanted, "0"))) {
-		int r = guard_hvo_switch(hvo);
-
-		if (r < 0)
-			return r;
-		on = facts_true(facts, FACT_HVO_ENABLED);
-	}
+	/* Switching it off is the one thing that helps, though what is optimised already stays so. */
+	switched_off = hvo && hvo->action == STEP_SET && streq(hvo->wanted, "0");
+	on = facts_true(facts, FACT_HVO_ENABLED);
+	r = switched_off ? 0 : guard_hvo_switch(hvo);
+	if (r >= 0)
+		r = guard_hvo_switch(plan_find(plan, HVO_BOOT_ID));
+	if (r < 0)
+		return r;
 	for (size_t i = 0; on && i < plan->n_steps; i++) {
 		struct step *step = &plan->steps[i];
 		const char *what;
-		int r;
 
 		if (step_shrinks_pool(step))
 			what = "shrinking a pool of optimised huge pages corrupts memory on this kernel";
-		else if (step_pool_growth(step))
+		else if (step_pool_growth(step) && !switched_off)
 			what = "pages that this pool gains could never be given back on this kernel while HVO is on";
 		else
 			continue;
@@ -338,7 +339,7 @@ static void account(struct plan *plan, const struct facts *facts, struct kernel_
 int plan_guard(struct plan *plan, const struct policy *policy, const struct plan_options *options, struct facts *facts,
 	       struct kernel_io *io, struct diag_list *diags)
 {
-	int r = guard_hvo_defect(plan, facts, io);
+	int r = guard_hvo_defect(plan, facts);
 
 	if (r >= 0 && !options->force)
 		r = guard_min_free(plan, facts);

@@ -3,6 +3,7 @@
 
 #include "base/number.h"
 #include "base/strutil.h"
+#include "core/cmdline.h"
 #include "core/plan-internal.h"
 
 static const char *const outcome_names[] = {
@@ -175,23 +176,67 @@ static int read_current(struct step *step, const struct facts *facts, struct ker
 	return 0;
 }
 
-/* A kernel parameter's effect, seen in the file that the row names; the line itself is written in another way. */
+static bool boot_effect_is_there(struct step *step, struct kernel_io *io, const char *path, const char *expected)
+{
+	const struct tunable *t = step->ref.tunable;
+	_cleanup_(value_clear) struct value now = {}, want = {};
+	_cleanup_free_ char *text = NULL;
+	enum outcome outcome;
+
+	if (kernel_io_read_line(io, path, &text) < 0 || value_from_kernel(t->kind, t->style, text, &now) < 0)
+		return false;
+	free(step->current);
+	step->current = TAKE_PTR(now.text);
+	if (t->kind == VALUE_BOOLEAN && value_from_kernel(t->kind, t->style, expected, &want) >= 0)
+		return now.number == want.number;
+	outcome = tunable_compare(t, step->relation, expected, step->current);
+	return outcome == OUTCOME_APPLIED || outcome == OUTCOME_ADJUSTED;
+}
+
+/* Is the parameter on the command line of this boot, with that value? */
+static int on_command_line(const struct step *step, struct kernel_io *io, bool *ret)
+{
+	_cleanup_(cmdline_clear) struct cmdline line = {};
+	const struct cmdline_param *param;
+	_cleanup_free_ char *text = NULL;
+	int r;
+
+	*ret = false;
+	if (kernel_io_read(io, "/proc/cmdline", &text, NULL) < 0)
+		return 0;
+	r = cmdline_parse(text, &line);
+	if (r < 0)
+		return r;
+	param = cmdline_find(&line, step->ref.tunable->path);
+	*ret = param && param->value && streq(param->value, step->wanted);
+	return 0;
+}
+
+/* A kernel parameter counts by its effect, where a file shows it; the line itself is written in another way. */
 static int settle_boot(struct step *step, struct kernel_io *io)
 {
-	const char *path = step->ref.tunable->boot_effect_path;
-	_cleanup_(value_clear) struct value v = {};
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *path = NULL, *expected = NULL, *tokens = NULL;
+	bool there = false;
+	int r = tunable_boot_effect(&step->ref, step->wanted, &path, &expected);
 
-	if (path && kernel_io_read_line(io, path, &text) >= 0 &&
-	    value_from_kernel(step->ref.tunable->kind, step->ref.tunable->style, text, &v) >= 0) {
-		step->current = TAKE_PTR(v.text);
-		if (streq(step->current, step->wanted))
-			return step_settle(step, STEP_KEEP, OUTCOME_ALREADY, xasprintf("in effect: seen in %s", path));
+	if (r == -ENOMEM)
+		return r;
+	if (r >= 0 && boot_effect_is_there(step, io, path, expected))
+		return step_settle(step, STEP_KEEP, OUTCOME_ALREADY, xasprintf("in effect: seen in %s", path));
+	if (r < 0) {
+		r = on_command_line(step, io, &there);
+		if (r < 0)
+			return r;
 	}
+	if (there)
+		return step_settle(step, STEP_KEEP, OUTCOME_ALREADY,
+				   strdup("on the command line of this boot; no file shows its effect"));
 	step->differs = true;
+	tokens = tunable_boot_token(&step->ref, step->wanted);
+	if (!tokens)
+		return -ENOMEM;
 	return step_settle(step, STEP_KEEP, OUTCOME_PENDING_REBOOT,
-			   xasprintf("add \"%s=%s\" to the kernel command line, then reboot", step->ref.tunable->path,
-				     step->wanted));
+			   xasprintf("add \"%s\" to the kernel command line, then reboot", tokens));
 }
 
 static bool pool_may_stay(const struct plan *plan, const struct step *step, int64_t wanted, int64_t current)
@@ -311,7 +356,7 @@ static unsigned needed_facts(const struct policy *policy)
 			continue;
 		if (t->saving == SAVING_POOL || t->saving == SAVING_MIN_FREE || t->unit == UNIT_HUGE_PAGES)
 			groups |= FACTS_MEMORY | FACTS_HUGETLB | FACTS_KERNEL;
-		if (t->saving == SAVING_HVO)
+		if (t->saving == SAVING_HVO || streq(t->id, "boot.hugetlb_free_vmemmap"))
 			groups |= FACTS_STRUCT_PAGE | FACTS_MEMORY | FACTS_HUGETLB | FACTS_KERNEL;
 		if (t->effect == EFFECT_POOL)
 			groups |= FACTS_STRUCT_PAGE;

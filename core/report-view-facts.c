@@ -52,6 +52,8 @@ static const char *group_name(enum facts_group group)
 		return "writers";
 	case FACTS_CONFIG:
 		return "config";
+	case FACTS_CONFINEMENT:
+		return "confinement";
 	case FACTS_ALL:
 		break;
 	}

@@ -21,17 +21,17 @@ memmap_before=$(memmap)
 mmopt --policy "$WORK/policy.conf" --json=short apply >"$WORK/apply.json" || fail "apply: exit $?"
 memmap_after=$(memmap)
 [ "$(cat "$pool")" = $((had + 512)) ] || skip "this machine has no 512 huge pages to give"
-expect "outcomes" "$(json "$WORK/apply.json" 'sorted({i["outcome"] for i in d["items"]})')" "['applied']"
+expect "outcomes" "$(json "$WORK/apply.json" 'sorted({i["outcome"] for i in d["steps"]})')" "['applied']"
 
 mmopt --json=short savings >"$WORK/savings.json"
-said=$(json "$WORK/savings.json" 'sum(r["bytes"] for r in d["savings"] if r["mechanism"] == "hvo" and not r["what_if"])')
+said=$(json "$WORK/savings.json" 'sum(r["saved_bytes"] for r in d["savings"] if r["mechanism"] == "hvo")')
 expect "method" "$(json "$WORK/savings.json" '[r["method"] for r in d["savings"] if r["mechanism"] == "hvo"][0]')" measured
 expect "bytes saved" "$said" $(((memmap_before - memmap_after) * 4096))
 expect "bytes saved" "$said" 14680064
 
 strace -f -o "$WORK/trace" -e trace=openat,open,openat2 "$MMOPTCTL" --policy "$WORK/policy.conf" --json=short apply \
 	>"$WORK/again.json" 9>&- || fail "second apply: exit $?"
-expect "outcomes" "$(json "$WORK/again.json" 'sorted({i["outcome"] for i in d["items"]})')" "['already']"
+expect "outcomes" "$(json "$WORK/again.json" 'sorted({i["outcome"] for i in d["steps"]})')" "['already']"
 grep -c '/proc/sys' "$WORK/trace" >/dev/null || fail "strace saw nothing of /proc/sys: this check proves nothing"
 if grep -E '"/(proc/sys|sys)/[^"]*", .*O_(WRONLY|RDWR)' "$WORK/trace"; then
 	fail "the second apply opened a kernel file for writing"

@@ -17,25 +17,40 @@ printf '[vm]\nswappiness = keep\n' >"$WORK/nothing.conf"
 
 mmopt rollback --all >/dev/null 2>&1 || true
 snapshot >"$WORK/before"
-rounds=0
-while :; do
-	rounds=$((rounds + 1))
-	# The process sees the signal when the write(2) has returned: the line is in the record, nothing after it has happened.
-	number=$(printf '%04d' $(($(find /run/mmopt/transactions -type f -printf '%f\n' 2>/dev/null | sort | tail -n 1 | sed 's/^0*//') + 1)))
-	status=0
+last_record() {
+	find /run/mmopt/transactions -type f -printf '%f\n' 2>/dev/null | sort -n | tail -n 1
+}
+# One run, killed when its write number $1 to the undo record has returned: the line is there, nothing after it has happened.
+run_killed() {
+	local number
+
+	number=$(last_record)
+	number=$(printf '%04d' $((10#${number:-0} + 1)))
 	strace -qq -o /dev/null -P "/run/mmopt/transactions/$number" -e trace=write \
-		-e inject=write:signal=KILL:when="$rounds" "$MMOPTCTL" --policy "$WORK/policy.conf" apply \
-		>/dev/null 2>&1 9>&- || status=$?
+		-e inject=write:signal=KILL:when="$1" "$MMOPTCTL" --policy "$WORK/policy.conf" apply 9>&-
+}
+
+for ((line = 1; ; line++)); do
+	status=0
+	run_killed "$line" >"$WORK/run" 2>&1 || status=$?
 	if [ "$status" != 137 ]; then
-		[ "$status" = 0 ] || fail "round $rounds: apply: exit $status"
+		[ "$status" = 0 ] || fail "line $line: apply: exit $status: $(cat "$WORK/run")"
 		break
 	fi
-	mmopt --policy "$WORK/nothing.conf" apply >"$WORK/next" 2>&1 || fail "round $rounds: next start: $(cat "$WORK/next")"
+	ended=$(grep -c '^end' "/run/mmopt/transactions/$(last_record)" || true)
+	mmopt --policy "$WORK/nothing.conf" apply >"$WORK/next" 2>&1 || fail "line $line: next start: $(cat "$WORK/next")"
 	snapshot >"$WORK/after"
-	diff -u "$WORK/before" "$WORK/after" || fail "round $rounds: not the start state"
-	[ "$rounds" -lt 100 ] || fail "the record does not end"
+	if [ "$ended" = 1 ]; then
+		# The last line commits: from there on the values stay.
+		! cmp -s "$WORK/before" "$WORK/after" || fail "line $line: committed, but nothing is applied"
+		mmopt rollback >/dev/null || fail "line $line: rollback"
+		snapshot >"$WORK/after"
+		committed=$line
+	fi
+	diff -u "$WORK/before" "$WORK/after" || fail "line $line: not the start state"
+	[ "$line" -lt 100 ] || fail "the record does not end"
 done
-# Two lines an item (before, after), the header, and the other form of a linked pair.
+# A header, two lines an item (before, after), and the other form of a linked pair.
 items=$(grep -c ' = ' "$WORK/policy.conf")
-[ "$rounds" -gt $((2 * items)) ] || fail "only $rounds rounds for $items items: the signal did not come after each line"
-echo "killed after each of $((rounds - 1)) lines of the undo record: the start state came back each time"
+[ "${committed:-0}" -gt $((2 * items + 1)) ] || fail "only ${committed:-0} lines for $items items: the signal did not come after each"
+echo "killed after each of $((committed - 1)) lines of the undo record: the next start came back to the start state each time"

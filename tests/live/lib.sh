@@ -44,16 +44,22 @@ print(eval(sys.argv[2]))' "$1" "$2"
 
 # Every file that mmopt may write to and what it says: for comparing states.
 snapshot() {
-	local f
-
-	for f in /proc/sys/vm/* /proc/sys/kernel/numa_balancing /sys/kernel/mm/*/* /sys/kernel/mm/*/*/* \
-		/sys/module/zswap/parameters/* /sys/devices/system/node/node*/hugepages/*/nr_hugepages; do
-		case $f in
-		*/free_hugepages | */surplus_hugepages | */stats/* | */full_scans | */pages_* | */general_profit) continue ;;
-		*/compact_memory | */drop_caches | */stat_refresh | */demote) continue ;;
-		esac
-		[ -f "$f" ] && printf '%s=%s\n' "$f" "$(tr '\n' ' ' <"$f" 2>/dev/null || echo '?')"
-	done
+	/usr/bin/python3 - <<'PY'
+import glob, re
+patterns = ['/proc/sys/vm/*', '/proc/sys/kernel/numa_balancing', '/sys/kernel/mm/*/*', '/sys/kernel/mm/*/*/*',
+            '/sys/module/zswap/parameters/*', '/sys/devices/system/node/node*/hugepages/*/nr_hugepages']
+# Counters, and files that do something when they are read or written.
+moving = re.compile(r'/(free_hugepages|surplus_hugepages|full_scans|pages_\w+|general_profit|stat_refresh|compact_memory|'
+                    r'drop_caches|demote|ksm_zero_pages|stable_node_\w+|nr_\w*failed\w*)$|/stats/')
+for path in sorted(p for pattern in patterns for p in glob.glob(pattern)):
+    if moving.search(path) and not path.endswith('/pages_to_scan'):
+        continue
+    try:
+        with open(path) as f:
+            print(path, f.read().split(), sep='=')
+    except OSError:
+        pass
+PY
 }
 
 vmstat() {

@@ -114,7 +114,8 @@ void auto_thp_enabled(const struct facts *facts, struct auto_choice *ret)
 	if (facts_number(facts, FACT_THP_PMD_SIZE, &bytes) < 0)
 		keep(ret, "the size of a huge page could not be found out");
 	else if (bytes <= AUTO_THP_SIZE_LIMIT_BYTES)
-		keep(ret, "a huge page is %s: the programs decide, not the machine", format_size_exact(bytes, size));
+		keep(ret, "left as it is: huge pages of %s serve some programs and not others",
+		     format_size_exact(bytes, size));
 	else if (facts_is(facts, FACT_THP_ENABLED, "always"))
 		choose(ret, "madvise", "a huge page is %s here: too much for one page fault that nobody asked for",
 		       format_size_exact(bytes, size));
@@ -144,15 +145,30 @@ void auto_thp_persistent_zero_page(const struct facts *facts, struct auto_choice
 		       format_size_exact(bytes, size));
 }
 
+/* The main switch and page table walks are on: what else the kernel shows depends on the hardware. */
+static bool mglru_walks(const struct facts *facts)
+{
+	const char *word = facts_word(facts, FACT_MGLRU_ENABLED), *digits = word ? startswith(word, "0x") : NULL;
+	unsigned long bits;
+	char *end;
+
+	if (!digits || !*digits)
+		return false;
+	bits = strtoul(digits, &end, 16);
+	return *end == '\0' && (bits & 3) == 3;
+}
+
 void auto_mglru_enabled(const struct facts *facts, struct auto_choice *ret)
 {
 	/* All three bits are asked for; the kernel drops those that the hardware lacks, and the row allows that. */
-	if (facts_is(facts, FACT_ACCESS_FLAG, "hardware"))
-		choose(ret, "7", "hardware sets the access flag: page table walks find used pages at little cost");
+	if (facts_is(facts, FACT_ACCESS_FLAG, "software"))
+		keep(ret, "software sets the access flag: page table walks would cost a fault for every page");
+	else if (!facts_is(facts, FACT_ACCESS_FLAG, "hardware"))
+		keep(ret, "who sets the access flag is not known");
+	else if (mglru_walks(facts))
+		keep(ret, "on already, with page table walks: hardware sets the access flag");
 	else
-		keep(ret, facts_is(facts, FACT_ACCESS_FLAG, "software")
-				  ? "software sets the access flag: page table walks would cost a fault for every page"
-				  : "who sets the access flag is not known");
+		choose(ret, "7", "hardware sets the access flag: page table walks find used pages at little cost");
 }
 
 void auto_numa_balancing(const struct facts *facts, struct auto_choice *ret)
@@ -164,7 +180,7 @@ void auto_numa_balancing(const struct facts *facts, struct auto_choice *ret)
 	else if (nodes <= 1)
 		choose(ret, "0", "one node: there is nothing to balance");
 	else
-		keep(ret, "%" PRIu64 " nodes: the programs decide, not the machine", nodes);
+		keep(ret, "left as it is: %" PRIu64 " nodes, and it serves some programs and not others", nodes);
 }
 
 void auto_numa_demotion_enabled(const struct facts *facts, struct auto_choice *ret)

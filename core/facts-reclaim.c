@@ -12,10 +12,10 @@
 static void put_mglru(struct prober *p)
 {
 	if (!kernel_io_exists(p->io, LRU_GEN)) {
-		put_unknown(p, "mglru.enabled", LRU_GEN " is not there: not in this kernel");
+		put_unknown(p, FACT_MGLRU_ENABLED, LRU_GEN " is not there: not in this kernel");
 		return;
 	}
-	put_file_word(p, "mglru.enabled", LRU_GEN "/enabled");
+	put_file_word(p, FACT_MGLRU_ENABLED, LRU_GEN "/enabled");
 	put_file_number(p, "mglru.min_ttl_ms", LRU_GEN "/min_ttl_ms");
 }
 

@@ -13,7 +13,7 @@ static void set_fact(struct facts *facts, const char *text)
 		assert_int_equal(
 			facts_set_boolean(facts, FACTS_KERNEL, name, streq(value, "?yes"), CONFIDENCE_READ, "made up"),
 			0);
-	else if (*value >= '0' && *value <= '9')
+	else if (value[strspn(value, "0123456789")] == '\0')
 		assert_int_equal(facts_set_number(facts, FACTS_KERNEL, name, strtoull(value, NULL, 10), CONFIDENCE_READ,
 						  "made up"),
 				 0);
@@ -166,7 +166,11 @@ static void mglru(void **state)
 {
 	static const struct auto_case cases[] = {
 		{ { "access_flag.set_by=hardware" }, "7", "hardware" },
-		{ { "access_flag.set_by=software" }, NULL, "software" },
+		{ { "access_flag.set_by=hardware", "mglru.enabled=0x0000" }, "7", "hardware" },
+		{ { "access_flag.set_by=hardware", "mglru.enabled=0x0001" }, "7", "hardware" },
+		{ { "access_flag.set_by=hardware", "mglru.enabled=0x0003" }, NULL, "on already" },
+		{ { "access_flag.set_by=hardware", "mglru.enabled=0x0007" }, NULL, "on already" },
+		{ { "access_flag.set_by=software", "mglru.enabled=0x0003" }, NULL, "software" },
 		{ { "access_flag.set_by=unknown" }, NULL, "not known" },
 		{ {}, NULL, "not known" },
 	};

@@ -5,13 +5,11 @@
 #include <time.h>
 
 #include "base/fileio.h"
-#include "base/number.h"
 #include "base/strutil.h"
-#include "core/undo.h"
+#include "core/undo-record.h"
 
 #define STATE_DIR "/run/mmopt"
 #define TRANSACTIONS_DIR STATE_DIR "/transactions"
-#define FORMAT_HEADER "mmopt-undo 1"
 
 struct undo_store {
 	int root_fd; /* borrowed */
@@ -23,247 +21,6 @@ struct undo_store {
 	int current_fd; /* the record that undo_begin() opened */
 	bool recording;
 };
-
-static const char *const state_names[] = {
-	[TRANSACTION_OPEN] = "open",
-	[TRANSACTION_UNCONFIRMED] = "unconfirmed",
-	[TRANSACTION_COMMITTED] = "committed",
-	[TRANSACTION_UNDONE] = "undone",
-};
-
-const char *transaction_state_name(enum transaction_state state)
-{
-	return state_names[state];
-}
-
-static int state_from_name(const char *name, enum transaction_state *ret)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(state_names); i++)
-		if (streq(name, state_names[i])) {
-			*ret = (enum transaction_state)i;
-			return 0;
-		}
-	return -EINVAL;
-}
-
-static void entry_clear(struct undo_entry *e)
-{
-	free(e->id);
-	free(e->path);
-	free(e->before);
-	free(e->intended);
-	free(e->after);
-	*e = (struct undo_entry){};
-}
-
-void transaction_clear(struct transaction *t)
-{
-	for (size_t i = 0; i < t->n_entries; i++)
-		entry_clear(&t->entries[i]);
-	free(t->entries);
-	free(t->boot_id);
-	free(t->verb);
-	free(t->note);
-	*t = (struct transaction){};
-}
-
-/*
- * A record is text: one event a line, fields separated by tabs; a tab, newline, or backslash inside a field is escaped, so
- * that any value a kernel file can hold survives.
- */
-static void put_field(FILE *f, const char *s)
-{
-	fputc('\t', f);
-	for (; *s; s++)
-		switch (*s) {
-		case '\t':
-			fputs("\\t", f);
-			break;
-		case '\n':
-			fputs("\\n", f);
-			break;
-		case '\\':
-			fputs("\\\\", f);
-			break;
-		default:
-			fputc(*s, f);
-		}
-}
-
-static int unescape(char *s)
-{
-	char *out = s;
-
-	for (; *s; s++) {
-		if (*s != '\\') {
-			*out++ = *s;
-			continue;
-		}
-		s++;
-		if (*s == 't')
-			*out++ = '\t';
-		else if (*s == 'n')
-			*out++ = '\n';
-		else if (*s == '\\')
-			*out++ = '\\';
-		else
-			return -EINVAL;
-	}
-	*out = '\0';
-	return 0;
-}
-
-/* Cuts line at its tabs, in place. Returns the number of fields, or -EINVAL for more than max or a bad escape. */
-static int split_fields(char *line, char **fields, int max)
-{
-	int n = 0;
-
-	for (char *p = line; p;) {
-		char *tab = strchr(p, '\t');
-
-		if (n == max)
-			return -EINVAL;
-		if (tab)
-			*tab++ = '\0';
-		if (unescape(p) < 0)
-			return -EINVAL;
-		fields[n++] = p;
-		p = tab;
-	}
-	return n;
-}
-
-/* What undo may ever write to: kernel files below /proc/sys, /sys, and nothing reached by "..". */
-static bool path_is_tunable(const char *path)
-{
-	if (!startswith(path, "/proc/sys/") && !startswith(path, "/sys/"))
-		return false;
-	return !strstr(path, "/../") && !endswith(path, "/..") && !strstr(path, "//");
-}
-
-static int parse_header(char *line, struct transaction *t)
-{
-	char *f[4];
-
-	if (split_fields(line, f, 4) != 4 || !streq(f[0], FORMAT_HEADER) || !*f[1] || !*f[2])
-		return -EINVAL;
-	if (parse_u64(f[3], &t->time_sec) < 0)
-		return -EINVAL;
-	t->boot_id = strdup(f[1]);
-	t->verb = strdup(f[2]);
-	return t->boot_id && t->verb ? 0 : -ENOMEM;
-}
-
-static int add_entry(struct transaction *t, const char *id, const char *path, const char *before, const char *intended)
-{
-	struct undo_entry *e = reallocarray(t->entries, t->n_entries + 1, sizeof(*e));
-
-	if (!e)
-		return -ENOMEM;
-	t->entries = e;
-	e += t->n_entries;
-	*e = (struct undo_entry){
-		.id = strdup(id),
-		.path = strdup(path),
-		.before = strdup(before),
-		.intended = strdup(intended),
-	};
-	if (!e->id || !e->path || !e->before || !e->intended) {
-		entry_clear(e);
-		return -ENOMEM;
-	}
-	t->n_entries++;
-	return 0;
-}
-
-/* The newest entry of that file: a pool is written several times under one entry. */
-static int set_after(struct transaction *t, const char *path, const char *after)
-{
-	for (size_t i = t->n_entries; i-- > 0;) {
-		struct undo_entry *e = &t->entries[i];
-		char *copy;
-
-		if (!streq(e->path, path))
-			continue;
-		copy = strdup(after);
-		if (!copy)
-			return -ENOMEM;
-		free(e->after);
-		e->after = copy;
-		return 0;
-	}
-	return -EINVAL;
-}
-
-static int set_state(struct transaction *t, const char *state, const char *deadline, const char *note)
-{
-	char *copy = NULL;
-	int r;
-
-	r = state_from_name(state, &t->state);
-	if (r < 0)
-		return r;
-	if (deadline && parse_u64(deadline, &t->deadline_sec) < 0)
-		return -EINVAL;
-	if (*note) {
-		copy = strdup(note);
-		if (!copy)
-			return -ENOMEM;
-	}
-	free(t->note);
-	t->note = copy;
-	return 0;
-}
-
-static int parse_event(char *line, struct transaction *t)
-{
-	char *f[5];
-	int n = split_fields(line, f, 5);
-
-	if (n == 5 && streq(f[0], "before") && path_is_tunable(f[2]))
-		return add_entry(t, f[1], f[2], f[3], f[4]);
-	if (n == 4 && streq(f[0], "after"))
-		return set_after(t, f[2], f[3]);
-	if (n == 4 && streq(f[0], "end"))
-		return set_state(t, f[1], f[2], f[3]);
-	if (n == 3 && streq(f[0], "mark"))
-		return set_state(t, f[1], NULL, f[2]);
-	if (n == 2 && streq(f[0], "saved")) {
-		t->saved_known = parse_i64(f[1], &t->saved_bytes) >= 0;
-		return t->saved_known ? 0 : -EINVAL;
-	}
-	return -EINVAL;
-}
-
-int transaction_parse(const char *text, size_t size, struct transaction *ret)
-{
-	_cleanup_(transaction_clear) struct transaction t = {};
-	_cleanup_free_ char *copy = NULL;
-	bool first = true;
-
-	if (memchr(text, '\0', size))
-		return -EINVAL;
-	copy = strndup(text, size);
-	if (!copy)
-		return -ENOMEM;
-
-	for (char *line = copy, *nl; (nl = strchr(line, '\n')); line = nl + 1) {
-		int r;
-
-		*nl = '\0';
-		r = first ? parse_header(line, &t) : parse_event(line, &t);
-		if (r < 0)
-			return r;
-		first = false;
-	}
-	/* What follows the last newline was torn by a crash: the write that it announces did not happen. */
-	if (first)
-		return -EINVAL;
-
-	*ret = t;
-	t = (struct transaction){};
-	return 0;
-}
 
 /* Nobody but root (or the user who runs mmopt below a root of their own) may have a hand in what undo writes. */
 static int check_trusted(int fd)
@@ -471,48 +228,6 @@ static struct transaction *last(struct undo_store *s)
 	return &s->transactions[s->n_transactions - 1];
 }
 
-/*
- * One write(2) a line.  A short write (a full file system) leaves a torn line, which readers drop; it is cut off again so
- * that what follows does not run into it.
- */
-static int append(int fd, const char *line, size_t size)
-{
-	off_t end = lseek(fd, 0, SEEK_END);
-	ssize_t n;
-
-	if (end < 0)
-		return -errno;
-	do
-		n = write(fd, line, size);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	if ((size_t)n != size)
-		return ftruncate(fd, end) < 0 ? -errno : -ENOSPC;
-	return 0;
-}
-
-static int append_fields(int fd, const char *event, const char *const *fields, size_t n)
-{
-	_cleanup_free_ char *line = NULL;
-	size_t size = 0;
-	FILE *f = open_memstream(&line, &size);
-
-	if (!f)
-		return -ENOMEM;
-	fputs(event, f);
-	for (size_t i = 0; i < n; i++)
-		put_field(f, fields[i]);
-	fputc('\n', f);
-	if (fclose(f) != 0)
-		return -ENOMEM;
-	return append(fd, line, size);
-}
-
-#define APPEND(fd, event, ...)                                         \
-	append_fields(fd, event, (const char *const[]){ __VA_ARGS__ }, \
-		      sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
-
 int undo_begin(struct undo_store *s, const char *verb)
 {
 	_cleanup_(transaction_clear) struct transaction t = {};
@@ -538,7 +253,7 @@ int undo_begin(struct undo_store *s, const char *verb)
 	if (fd < 0)
 		return -errno;
 	snprintf(now, sizeof(now), "%llu", (unsigned long long)t.time_sec);
-	r = APPEND(fd, FORMAT_HEADER, t.boot_id, t.verb, now);
+	r = RECORD_APPEND(fd, UNDO_RECORD_HEADER, t.boot_id, t.verb, now);
 	if (r < 0) {
 		unlinkat(s->dir_fd, name, 0);
 		return r;
@@ -555,20 +270,20 @@ int undo_before(struct undo_store *s, const char *id, const char *path, const ch
 	int r;
 
 	/* In memory first: what is on record but not in memory could not be taken back by this process. */
-	r = add_entry(last(s), id, path, before, intended);
+	r = transaction_add(last(s), id, path, before, intended);
 	if (r < 0)
 		return r;
-	r = APPEND(s->current_fd, "before", id, path, before, intended);
+	r = RECORD_APPEND(s->current_fd, "before", id, path, before, intended);
 	if (r < 0)
-		entry_clear(&last(s)->entries[--last(s)->n_entries]);
+		undo_entry_clear(&last(s)->entries[--last(s)->n_entries]);
 	return r;
 }
 
 int undo_after(struct undo_store *s, const char *id, const char *path, const char *after)
 {
-	int r = set_after(last(s), path, after);
+	int r = transaction_set_after(last(s), path, after);
 
-	return r < 0 ? r : APPEND(s->current_fd, "after", id, path, after);
+	return r < 0 ? r : RECORD_APPEND(s->current_fd, "after", id, path, after);
 }
 
 int undo_end(struct undo_store *s, enum transaction_state state, uint64_t deadline_sec, const char *note)
@@ -579,7 +294,7 @@ int undo_end(struct undo_store *s, enum transaction_state state, uint64_t deadli
 	s->recording = false;
 	last(s)->state = state;
 	last(s)->deadline_sec = deadline_sec;
-	return APPEND(s->current_fd, "end", state_names[state], deadline, note ?: "");
+	return RECORD_APPEND(s->current_fd, "end", transaction_state_name(state), deadline, note ?: "");
 }
 
 int undo_saved(struct undo_store *s, int64_t saved_bytes)
@@ -589,7 +304,7 @@ int undo_saved(struct undo_store *s, int64_t saved_bytes)
 	if (s->current_fd < 0)
 		return -EINVAL;
 	snprintf(text, sizeof(text), "%lld", (long long)saved_bytes);
-	return APPEND(s->current_fd, "saved", text);
+	return RECORD_APPEND(s->current_fd, "saved", text);
 }
 
 /* Cuts off what a crash left of a last line, so that the next line does not run into it. */
@@ -624,7 +339,7 @@ int undo_mark(struct undo_store *s, unsigned number, enum transaction_state stat
 			return -errno;
 		r = drop_torn_line(fd);
 		if (r >= 0)
-			r = APPEND(fd, "mark", state_names[state], note ?: "");
+			r = RECORD_APPEND(fd, "mark", transaction_state_name(state), note ?: "");
 		if (r >= 0)
 			s->transactions[i].state = state;
 		return r;

@@ -28,6 +28,23 @@ static char *why_no_size(const struct step *step, const struct facts *facts, str
 	return xasprintf("%s: this kernel offers no such size", size);
 }
 
+/* NULL: the reason is another. */
+static char *why_no_folio_size(const struct step *step, struct kernel_io *io)
+{
+	_cleanup_(strv_freep) char **names = NULL;
+	char size[24];
+
+	/* Kernels before 6.8, or without THP, have no such directories at all. */
+	if (kernel_io_list(io, "/sys/kernel/mm/transparent_hugepage", &names) < 0)
+		return NULL;
+	for (char **name = names; *name; name++)
+		if (startswith(*name, "hugepages-"))
+			return xasprintf("%s: this kernel has no transparent huge pages of this size, or not for this "
+					 "kind of memory",
+					 format_size_exact(step->ref.size_bytes, size));
+	return NULL;
+}
+
 static bool debugfs_is_closed(struct kernel_io *io)
 {
 	_cleanup_(strv_freep) char **names = NULL;
@@ -62,6 +79,12 @@ char *plan_why_unsupported(const struct step *step, const struct facts *facts, s
 		return why_no_hvo(facts);
 	if (startswith(path, "/sys/kernel/debug/") && debugfs_is_closed(io))
 		return strdup("debugfs is not mounted at /sys/kernel/debug, or cannot be read");
+	if (startswith(t->id, "mthp.") && step->ref.size_bytes) {
+		char *why = why_no_folio_size(step, io);
+
+		if (why)
+			return why;
+	}
 	if (t->needs)
 		return xasprintf("this kernel does not have it (needs %s)", t->needs);
 	return xasprintf("this kernel does not have it (no %s)", path);

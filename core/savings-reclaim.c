@@ -184,7 +184,7 @@ void savings_add_zswap(struct measurement *m)
 		measurement_remark(
 			m, row,
 			"warning: zswap stands before zram, so that pages are compressed twice: use one of the two");
-	if (m->what_if && !on) {
+	if (m->what_if && !on && kernel_io_exists(m->io, "/sys/module/zswap")) {
 		row = measurement_row(m, "zswap", NULL);
 		row->what_if = true;
 		measurement_text(m, &row->reason,

@@ -316,6 +316,11 @@ static void what_if_makes_nothing_up(void **state)
 	measure(&m, true, &s);
 	no_data(&s, "ksm", NULL, false);
 	no_data(&s, "ksm", NULL, true);
+	/* A kernel without zswap cannot switch it on. */
+	assert_null(find(&s, "zswap", NULL, true));
+	savings_clear(&s);
+	put(&m, "sys/module/zswap/parameters/enabled", "N\n");
+	measure(&m, true, &s);
 	no_data(&s, "zswap", NULL, true);
 	no_data(&s, "zram", NULL, true);
 }

@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A policy that cannot be taken: every mistake is told once, nothing is applied.
+. "$(dirname "$0")/lib.sh"
+
+make_machine
+run plan --policy "$WORK/none.conf"
+exits 1
+err_is "mmoptctl: $WORK/none.conf: cannot open this policy file: No such file or directory"
+out_is_empty
+run plan --json --policy "$WORK/none.conf"
+exits 1
+document 'd["view"] == "error" and d["verb"] == "plan" and len(d["diagnostics"]) == 1'
+
+policy $'[vm]\nswapiness = 10\nswappiness = 010\nstat_interval = 5\n[nosuch]\nx = 1'
+for verb in apply plan verify status; do
+	on $verb
+	exits 1
+	out_is_empty
+	[ "$(wc -l <"$WORK/err")" = 3 ] || {
+		show
+		fail "$verb: three mistakes, each told once"
+	}
+	err_has "50-test.conf:2: "
+	err_has "50-test.conf:3: "
+	err_has "50-test.conf:5: "
+	on $verb --json
+	exits 1
+	document 'd["view"] == "error" and sorted(x["line"] for x in d["diagnostics"]) == [2, 3, 5]'
+done
+value_is /proc/sys/vm/stat_interval 1
+
+# explain tells what it can all the same.
+on explain vm.stat_interval --json
+exits 1
+document 'd["view"] == "explain" and [s["line"] for s in d["settings"]] == [4] and d["current"] == "1"'
+
+f=$ROOT/etc/mmopt/policy.d/50-test.conf
+run check "$f" "$WORK/none.conf"
+exits 1
+[ "$(wc -l <"$WORK/err")" = 4 ] || {
+	show
+	fail "check tells the mistakes of both files"
+}
+run check --json "$f"
+exits 1
+document 'd["view"] == "check" and d["verdict"] == "errors" and len(d["files"]) == 1'
+on check
+exits 1
+policy $'[vm]\nswappiness = 10'
+run check "$f"
+exits 0
+on check --json
+exits 0
+document 'd["verdict"] == "ok" and d["files"][0]["settings_count"] == 1'
+
+# Unreadable, which root never sees.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 600 "$f"
+	for verb in plan check; do
+		as "$verb of an unreadable file" setpriv --reuid=65534 --regid=65534 --clear-groups "$MMOPTCTL" $verb --policy "$f"
+		exits 1
+		err_has "Permission denied"
+		[ "$(wc -l <"$WORK/err")" = 1 ] || fail "$verb: not one line"
+	done
+fi

@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Mistakes on the command line: one clear line, exit status 1, and with --json one document that says the same.
+. "$(dirname "$0")/lib.sh"
+
+mistake() {
+	local text=$1
+	shift
+	run "$@"
+	exits 1
+	err_is "mmoptctl: $text"
+	out_is_empty
+	run "$@" --json
+	exits 1
+	err_is "mmoptctl: $text"
+	document 'd["view"] == "error" and [x["severity"] for x in d["diagnostics"]] == ["error"]'
+}
+
+mistake "unknown verb 'paln' (did you mean 'plan'?)" paln
+mistake "unknown verb 'frobnicate'" frobnicate
+mistake "unknown option '--polcy' (did you mean '--policy'?)" --polcy=x
+mistake "unknown option '-x'" plan -x
+mistake "unknown option '-M'" -M container status
+mistake "option '--no-pager' takes no argument" --no-pager=yes
+mistake "option '--dry-run' goes with apply, not with verify" verify --dry-run
+mistake "explain needs ID" explain
+mistake "plan takes no arguments, 'now' is too much" plan now
+mistake "--confirm-within: 'soon' is no time, write 90s, 5min or 1h" apply --confirm-within=soon
+mistake "cannot open the root directory $WORK/none: No such file or directory" plan --root="$WORK/none"
+mistake "unknown tunable 'vm.swapiness' (did you mean 'vm.swappiness'?)" explain vm.swapiness
+mistake "unknown tunable 'vn.swappiness' (did you mean 'vm.swappiness'?)" explain vn.swappiness
+mistake "unknown tunable '/etc/passwd', see mmoptctl list" explain /etc/passwd
+
+run plan --policy
+exits 1
+err_is "mmoptctl: option '--policy' needs FILE"
+
+# What comes in is shown, but cannot steer the terminal.
+run $'\033[2Jx'
+exits 1
+err_is "mmoptctl: unknown verb '\\x1b[2Jx'"
+
+run --help
+exits 0
+out_has "Exit status: 0 fine"
+run --version
+exits 0
+[ "$(wc -l <"$WORK/out")" = 1 ] || fail "--version is not one line"
+run --help --json
+document 'd["view"] == "help" and "apply" in d["text"]'
+run --version --json=pretty
+document 'd["view"] == "version"'

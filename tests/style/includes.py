@@ -36,7 +36,7 @@ BELONGS_TO = {
 LIBRARIES = {
     'ini.h': ('base/ini-file.c',),
     'zlib.h': ('core/facts-config.c',),
-    'linux/btf.h': ('core/btf.c',),
+    'linux/btf.h': ('core/btf.c', 'tests/*'),
     'bpf/*': (),
     'libsmartcols.h': ('core/report-text.c',),
     'libsmartcols/*': ('core/report-text.c',),

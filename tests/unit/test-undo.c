@@ -71,10 +71,11 @@ static void test_other_boot_is_dropped(void **state)
 static void test_one_transaction_at_a_time(void **state)
 {
 	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
-	_cleanup_(undo_store_freep) struct undo_store *store = open_store(&d, BOOT);
+	_cleanup_(undo_store_freep) struct undo_store *holder = NULL;
 	struct undo_store *other = NULL;
 	int pid = 0;
 
+	holder = open_store(&d, BOOT);
 	assert_int_equal(undo_store_open(d.fd, BOOT, true, &other, &pid), -EBUSY);
 	assert_int_equal(pid, getpid());
 	/* Looking needs no lock. */

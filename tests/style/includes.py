@@ -19,14 +19,12 @@ FOLDERS = {
 # Parts of core, lowest first: a part may include itself and what stands before it.  "facts-memory.c" belongs to "facts".
 CORE = (
     'cmdline', 'mounts', 'btf', 'sysctl-conf',  # parsers of one format each
-    'diag', 'kernel-io', 'value', 'facts', 'catalogue', 'policy', 'policy-parse', 'plan',
+    'diag', 'kernel-io', 'value', 'facts', 'catalogue', 'policy', 'plan',
     'undo', 'savings', 'effect', 'verify', 'apply', 'report', 'report-*',
 )
 # Files that belong to a part of another name.
 BELONGS_TO = {
     'compare': 'plan',
-    'policy-match': 'policy-parse',
-    'policy-value': 'policy-parse',
     'probe': 'facts',
     'report-model': 'report',
     'restore': 'apply',
@@ -119,7 +117,7 @@ BAD = (
 GOOD = (
     ('base/ini-file.c', '#include <ini.h>\n#include "base/ini-file.h"'),
     ('core/facts-memory.c', '#include "core/facts.h"\n#include "core/kernel-io.h"\n#include "base/number.h"'),
-    ('core/btf.c', '#include <bpf/btf.h>'),
+    ('core/btf.c', '#include <linux/btf.h>'),
     ('core/policy-parse.c', '#include "core/policy.h"'),
     ('core/report-json.c', '#include <json-c/json.h>\n#include "core/report.h"'),
     ('cli/main.c', '/* #include "daemon/manager.h" */\n#include "core/apply.h"'),

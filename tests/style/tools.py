@@ -22,7 +22,7 @@ def clang_format(names, folder=TOP):
 
 
 def shellcheck(names, folder=TOP):
-    return run(['shellcheck', '--external-sources', '--format=gcc'], names, folder)
+    return run(['shellcheck', '--external-sources', '--source-path=SCRIPTDIR', '--format=gcc'], names, folder)
 
 
 def mandoc(names, folder=TOP):

@@ -124,7 +124,7 @@ static void expect_pools(const char *text, uint64_t default_bytes, const char *w
 	assert_string_equal(have, want);
 }
 
-static void pools(void **state)
+static void case_02_sizes_and_counts_in_their_order(void **state)
 {
 	const uint64_t m = 1 << 20;
 
@@ -184,7 +184,7 @@ int main(void)
 		cmocka_unit_test(what_belongs_to_init),
 		cmocka_unit_test(names),
 		cmocka_unit_test(sizes),
-		cmocka_unit_test(pools),
+		cmocka_unit_test(case_02_sizes_and_counts_in_their_order),
 		cmocka_unit_test(case_22_repeats_quotes_and_init_arguments),
 		cmocka_unit_test(long_lines),
 	};

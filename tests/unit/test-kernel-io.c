@@ -142,7 +142,7 @@ static void makes_no_file_and_writes_nothing_outside(void **state)
 }
 
 /* A file size limit makes write(2) take a part, as a kernel file that takes only part of a value would. */
-static void a_short_write_is_a_failure_and_not_continued(void **state)
+static void case_17_a_short_write_is_a_failure_and_not_continued(void **state)
 {
 	_cleanup_(temp_dir_donep) struct temp_dir dir = temp_dir_make();
 	_cleanup_(kernel_io_freep) struct kernel_io *io = open_below(&dir);
@@ -225,7 +225,7 @@ int main(void)
 		cmocka_unit_test(follows_and_reads_links_inside),
 		cmocka_unit_test(writes_value_and_newline),
 		cmocka_unit_test(makes_no_file_and_writes_nothing_outside),
-		cmocka_unit_test(a_short_write_is_a_failure_and_not_continued),
+		cmocka_unit_test(case_17_a_short_write_is_a_failure_and_not_continued),
 		cmocka_unit_test(keys_in_text),
 		cmocka_unit_test(numbers_are_strict),
 	};

@@ -115,27 +115,46 @@ out_is_empty() {
 }
 
 # document [EXPRESSION]: standard output is exactly one JSON document, valid UTF-8, true to the schema of its view and to the
-# exit status, and the Python expression over it, d, holds.
+# exit status, and the Python expression over it, d, holds.  One process does all the checking: starting it is what takes long.
 document() {
-	/usr/bin/python3 - "$WORK/out" "$MMOPT_SCHEMAS" "$status" "${1:-True}" <<'PY' || {
+	local answer
+	[ -n "${CHECKER_PID-}" ] || coproc CHECKER { exec /usr/bin/python3 -c "$CHECKER_PROGRAM" "$MMOPT_SCHEMAS" 2>&1; }
+	printf '%s\t%s\t%s\n' "$WORK/out" "$status" "${1:-True}" >&"${CHECKER[1]}"
+	read -r answer <&"${CHECKER[0]}" || true
+	[ "$answer" = ok ] || {
+		show
+		fail "$LAST: ${answer:-the document cannot be checked}"
+	}
+}
+
+CHECKER_PROGRAM='
 import json, sys
 import jsonschema
 
-text = open(sys.argv[1], 'rb').read().decode('utf-8')
-d = json.loads(text)
-schema = json.load(open(f'{sys.argv[2]}/{d["view"]}.schema.json', encoding='utf-8'))
-jsonschema.Draft202012Validator.check_schema(schema)
-for error in jsonschema.Draft202012Validator(schema).iter_errors(d):
-    sys.exit(f'{d["view"]}: {"/".join(map(str, error.path))}: {error.message}')
-if d['exit_status'] != int(sys.argv[3]):
-    sys.exit(f'exit_status is {d["exit_status"]} in the document and {sys.argv[3]} in truth')
-if not eval(sys.argv[4]):
-    sys.exit(f'not true: {sys.argv[4]}')
-PY
-		show
-		fail "$LAST: the document is not as it should be"
-	}
-}
+validators = {}
+
+def check(path, status, expression):
+    with open(path, "rb") as f:
+        d = json.loads(f.read().decode("utf-8"))
+    view = d["view"]
+    if view not in validators:
+        with open(f"{sys.argv[1]}/{view}.schema.json", encoding="utf-8") as f:
+            schema = json.load(f)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        validators[view] = jsonschema.Draft202012Validator(schema)
+    for error in validators[view].iter_errors(d):
+        return f"{view}: {chr(47).join(map(str, error.path))}: {error.message}"
+    if d["exit_status"] != int(status):
+        return "exit_status is %s in the document and %s in truth" % (d["exit_status"], status)
+    return "ok" if eval(expression, {"d": d}) else f"not true: {expression}"
+
+for line in sys.stdin:
+    try:
+        answer = check(*line.rstrip("\n").split("\t"))
+    except Exception as e:
+        answer = repr(e)
+    print(answer.replace("\n", " "), flush=True)
+'
 
 value_is() {
 	[ "$(head -n 1 "$ROOT$1")" = "$2" ] || fail "$1 is $(head -n 1 "$ROOT$1"), not $2"

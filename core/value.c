@@ -104,9 +104,11 @@ static int bracketed_word(char *const *words, char **ret)
 	for (size_t i = 0; words && words[i]; i++) {
 		size_t n = strlen(words[i]);
 
-		if (words[i][0] != '[')
+		if (!strpbrk(words[i], "[]"))
 			continue;
-		if (found || n < 3 || words[i][n - 1] != ']')
+		/* One pair, around one whole word. */
+		if (found || n < 3 || words[i][0] != '[' || strcspn(words[i] + 1, "[]") != n - 2 ||
+		    words[i][n - 1] != ']')
 			return -ENOENT;
 		found = words[i];
 	}

@@ -73,6 +73,8 @@ static void choices(void **state)
 	kernel(VALUE_CHOICE, 0, "always madvise never\n", -EINVAL, NULL);
 	kernel(VALUE_CHOICE, 0, "[a] [b]\n", -EINVAL, NULL);
 	kernel(VALUE_CHOICE, 0, "[]\n", -EINVAL, NULL);
+	kernel(VALUE_CHOICE, 0, "a [b]c]\n", -EINVAL, NULL);
+	kernel(VALUE_CHOICE, 0, "a] [b]\n", -EINVAL, NULL);
 	kernel(VALUE_CHOICE, 0, "", -EINVAL, NULL);
 	policy(VALUE_CHOICE, UNIT_NONE, 0, "madvise", 0, "madvise");
 	policy(VALUE_CHOICE, UNIT_NONE, 0, "always [madvise] never", -EINVAL, NULL);

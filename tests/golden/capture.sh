@@ -54,6 +54,9 @@ put /sys/class/dmi/id/sys_vendor QEMU
 put /etc/machine-id sesame
 put /etc/os-release ID=debian BUG_REPORT_URL=https://sesame.example
 put /etc/sysctl.d/50-x.conf '# sesame' 'net.ipv4.conf.sesame.forwarding = 1' '-vm/swappiness = 10' 'kernel.domainname = sesame' 'vm.dirty_*ratio = 5'
+put /etc/tuned/active_profile fast
+put /etc/tuned/fast/tuned.conf '[main]' include=slow '[sysctl]' vm.dirty_ratio=40 net.sesame=1
+put /usr/lib/tuned/slow/tuned.conf '[main]' include=fast '[vm]' transparent_hugepages=never
 put /run/mmopt/probes "mmopt-probes 1 $boot_id"
 put /boot/config-6.1.0 'CONFIG_DEFAULT_HOSTNAME="sesame"' CONFIG_KSM=y '# CONFIG_ZSWAP is not set'
 
@@ -88,6 +91,15 @@ holds /etc/sysctl.d/50-x.conf '
 -vm/swappiness = 10
 
 vm.dirty_*ratio = 5' 'memory keys of sysctl.d stay on their lines'
+holds /etc/tuned/fast/tuned.conf '[main]
+include=slow
+[sysctl]
+vm.dirty_ratio=40
+' 'memory keys of the profile in use stay'
+holds /usr/lib/tuned/slow/tuned.conf '[main]
+include=fast
+[vm]
+transparent_hugepages=never' 'and those of the profile it includes'
 holds /boot/config-6.1.0 'CONFIG_KSM=y
 # CONFIG_ZSWAP is not set' 'build options of memory management stay'
 holds /run/mmopt/probes 'mmopt-probes 1 00000000-0000-4000-8000-000000000000' 'the probes belong to the boot of the copy'

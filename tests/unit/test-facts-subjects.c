@@ -273,7 +273,7 @@ static void put_loader_info(const struct root *r, const char *name)
 	for (; *name; name++, n += 2)
 		utf16[n] = *name;
 	root_file(r, LOADER_INFO, "");
-	fd = openat(r->dir.fd, LOADER_INFO + 1, O_WRONLY | O_CLOEXEC);
+	fd = openat(r->dir.fd, &LOADER_INFO[1], O_WRONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(write_all(fd, utf16, n + 2), 0);
 }

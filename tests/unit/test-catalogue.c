@@ -96,6 +96,11 @@ static void paths_fit_the_scope(void **state)
 		}
 		if (t->alias_path && t->alias_path[0] != '/')
 			fail_msg("%s: its alias is no path", t->id);
+		/* catalogue_find_path() compares this much of a path at once. */
+		if (t->path && t->scope == SCOPE_RUNTIME && (strlen(t->path) < 11 || strcspn(t->path, "{") < 11))
+			fail_msg("%s: %s is too short, or has a placeholder too early", t->id, t->path);
+		if (t->alias_path && (strlen(t->alias_path) < 11 || strcspn(t->alias_path, "{") < 11))
+			fail_msg("%s: %s is too short, or has a placeholder too early", t->id, t->alias_path);
 		if (!!t->boot_effect_path != (t->boot_effect_path && t->boot_effect_path[0] == '/'))
 			fail_msg("%s: its effect is no path", t->id);
 		if (t->boot_effect_path && t->scope != SCOPE_BOOT)

@@ -59,14 +59,15 @@ static int test_word(const struct match_key *key, const struct facts *facts, enu
 	return streq(word, operand);
 }
 
-/* What one architecture is called elsewhere, and what the kernel's source calls it. */
+/* What an architecture is called elsewhere, and what the facts call it. */
 static const char *architecture_name(const char *word)
 {
 	static const struct {
 		const char *alias, *name;
 	} table[] = {
-		{ "amd64", "x86_64" },	  { "x86-64", "x86_64" }, { "aarch64", "arm64" },
-		{ "ppc64le", "powerpc" }, { "s390x", "s390" },	  { "loongarch64", "loongarch" },
+		{ "amd64", "x86_64" },		{ "x86-64", "x86_64" },	  { "aarch64", "arm64" },
+		{ "riscv", "riscv64" },		{ "ppc64le", "powerpc" }, { "s390x", "s390" },
+		{ "loongarch64", "loongarch" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
@@ -75,14 +76,32 @@ static const char *architecture_name(const char *word)
 	return word;
 }
 
+/* A slip here would make a file silently never hold, so only names that Linux has are taken. */
+static bool architecture_known(const char *name)
+{
+	static const char *const names[] = {
+		"alpha",   "arc",	 "arm",	 "arm64", "csky",     "hexagon", "i386",    "loongarch",
+		"m68k",	   "microblaze", "mips", "nios2", "openrisc", "parisc",	 "powerpc", "riscv32",
+		"riscv64", "s390",	 "sh",	 "sparc", "um",	      "x86_64",	 "xtensa",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (streq(name, names[i]))
+			return true;
+	return false;
+}
+
 static int test_architecture(const struct match_key *key, const struct facts *facts, enum match_operator op,
 			     const char *operand)
 {
-	const char *word = facts ? facts_word(facts, key->fact) : operand;
+	const char *wanted = architecture_name(operand), *word;
 
+	if (!architecture_known(wanted))
+		return -EINVAL;
+	word = facts ? facts_word(facts, key->fact) : wanted;
 	if (!word)
 		return -ENODATA;
-	return streq(architecture_name(word), architecture_name(operand));
+	return streq(architecture_name(word), wanted);
 }
 
 static int test_access_flag(const struct match_key *key, const struct facts *facts, enum match_operator op,

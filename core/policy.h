@@ -53,7 +53,7 @@ struct policy {
 	struct setting *
 		settings; /* every setting of every file that matched, sorted by id, then in file order: the last is the winner */
 	size_t n_settings;
-	char **essential; /* ids, sorted, a strv or NULL */
+	char **essential; /* ids of all files that match, sorted, a strv or NULL */
 	size_t n_essential;
 	bool memory_floor_set;
 	uint32_t memory_floor_permyriad; /* share of memory online, 0 where given in bytes */

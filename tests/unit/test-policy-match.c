@@ -45,6 +45,7 @@ static void every_condition(void **state)
 	matches("Architecture = aarch64", false);
 	matches("Architecture = !aarch64", true);
 	matches("Architecture = !x86_64 !arm64", false);
+	matches("Architecture = riscv riscv64 s390x", false);
 	matches("AccessFlag = hardware", true);
 	matches("AccessFlag = software unknown", false);
 	matches("Host = db-*", true);
@@ -142,7 +143,7 @@ static void mistakes(void **state)
 						     "KernelVersion = new >=5.x\n"
 						     "MemoryTotal = 64\n"
 						     "AccessFlag = hard\n"
-						     "Architecture = >x86_64\n"
+						     "Architecture = >x86_64 x86_46\n"
 						     "NumaNodes = >=two\n"
 						     "KernelVersion = >=\n"
 						     "Kernel = 5\n"
@@ -159,6 +160,7 @@ static void mistakes(void **state)
 		"error: t:4: MemoryTotal: \"64\" is not understood; it takes bounds like >=64G\n"
 		"error: t:5: AccessFlag: \"hard\" is not understood; it takes hardware, software or unknown\n"
 		"error: t:6: Architecture: \">x86_64\" is not understood; it takes names like x86_64 or arm64\n"
+		"error: t:6: Architecture: \"x86_46\" is not understood; it takes names like x86_64 or arm64\n"
 		"error: t:7: NumaNodes: \">=two\" is not understood; it takes numbers or bounds like >=2\n"
 		"error: t:8: KernelVersion: \">=\" is not understood; it takes versions like 6.12 or bounds like >=5.18\n"
 		"error: t:9: unknown condition \"Kernel\" in [Match]\n"

@@ -64,6 +64,14 @@ put /boot/config-6.1.0 'CONFIG_DEFAULT_HOSTNAME="sesame"' CONFIG_KSM=y '# CONFIG
 status=$?
 cp "$work/out" "$work/findings"
 tap $status 'a machine below a directory is captured'
+find "$work/copy/proc/sys/vm/drop_caches" -printf '%s %m\n' >"$work/findings" 2>&1
+grep -qx '0 200' "$work/findings"
+tap $? 'a write-only file is there, empty and still write-only'
+"$capture" --from="$work/copy" "$work/again" >/dev/null 2>&1
+# what an ordinary user cannot read cannot be looked at either
+chmod -R u+rX "$work/copy" "$work/again"
+diff -r --no-dereference "$work/copy" "$work/again" >"$work/findings" 2>&1
+tap $? 'a copy of the copy is the same'
 grep -rEl "$secrets" "$work/copy" >"$work/findings"
 [ $? = 1 ]
 tap $? 'nothing that identifies the machine is in the copy'
@@ -106,13 +114,6 @@ holds /run/mmopt/probes 'mmopt-probes 1 00000000-0000-4000-8000-000000000000' 't
 holds /proc/sys/kernel/random/boot_id 00000000-0000-4000-8000-000000000000 'the boot id is replaced'
 [ "$(tr '\0' '\n' <"$work/copy/proc/1/environ")" = container=lxc ]
 tap $? 'of the environment only the container is kept'
-find "$work/copy/proc/sys/vm/drop_caches" -printf '%s %m\n' >"$work/findings" 2>&1
-grep -qx '0 200' "$work/findings"
-tap $? 'a write-only file is there, empty and still write-only'
-
-"$capture" --from="$work/copy" "$work/again" >/dev/null 2>"$work/findings"
-diff -r "$work/copy" "$work/again" >"$work/findings" 2>&1
-tap $? 'a copy of the copy is the same'
 "$capture" --from="$m" "$work/copy" >"$work/findings" 2>&1
 [ $? = 1 ]
 tap $? 'a directory with something in it is refused'
@@ -126,6 +127,7 @@ tap $? 'an unknown option is refused'
 # ---- the machine under the test, read only
 "$capture" "$work/here" >"$work/findings" 2>&1 && [ -s "$work/here/proc/meminfo" ] && [ -s "$work/here/proc/sys/vm/swappiness" ]
 tap $? 'this machine is captured'
+chmod -R u+rX "$work/here"
 grep -rlF -e "$(cat /proc/sys/kernel/random/boot_id)" "$work/here" >"$work/findings"
 [ $? = 1 ]
 tap $? 'its boot id is not in the copy'

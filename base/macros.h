@@ -12,8 +12,19 @@
 #include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
+/* Each argument is evaluated once. */
+#define MIN(a, b)                                  \
+	({                                         \
+		__auto_type _min_a = (a);          \
+		__auto_type _min_b = (b);          \
+		_min_a < _min_b ? _min_a : _min_b; \
+	})
+#define MAX(a, b)                                  \
+	({                                         \
+		__auto_type _max_a = (a);          \
+		__auto_type _max_b = (b);          \
+		_max_a > _max_b ? _max_a : _max_b; \
+	})
 
 #define _printf_(fmt, first) __attribute__((format(printf, fmt, first)))
 #define _unused_ __attribute__((unused))

@@ -102,7 +102,7 @@ static uint64_t default_min_free_kib(const struct measurement *m, const struct z
 	uint64_t page_kib = m->page_bytes / 1024, pmd_bytes, block_pages, pages;
 	uint64_t kib = square_root(z->managed_pages * page_kib * 16);
 
-	kib = MIN(MAX(kib, 128), 262144);
+	kib = MIN(MAX(kib, 128ULL), 262144ULL);
 	if (!thp || facts_number(m->facts, FACT_THP_PMD_SIZE, &pmd_bytes) < 0)
 		return kib;
 	/* Two page blocks a zone, and for each of the 3 migrate types a block for each it can fall back to. */

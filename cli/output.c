@@ -153,9 +153,9 @@ static bool longer_than(const char *text, size_t size, unsigned lines)
 	return text < end;
 }
 
-static int write_out(const struct cli *cli, const struct terminal *terminal, const char *text, size_t size)
+static int write_out(const struct terminal *terminal, bool may_page, const char *text, size_t size)
 {
-	if (terminal->is_terminal && !cli->line.no_pager && longer_than(text, size, terminal->height)) {
+	if (terminal->is_terminal && may_page && longer_than(text, size, terminal->height)) {
 		int r = pager_show(text, size);
 
 		if (r != 0)
@@ -165,7 +165,7 @@ static int write_out(const struct cli *cli, const struct terminal *terminal, con
 }
 
 /* The report in the form asked for; says so on standard error where that fails. */
-static int show_report(const struct cli *cli, const struct report *r)
+static int show_report(const struct cli *cli, const struct report *r, bool may_page)
 {
 	_cleanup_free_ char *text = NULL;
 	struct terminal terminal;
@@ -178,7 +178,7 @@ static int show_report(const struct cli *cli, const struct report *r)
 		fprintf(stderr, "mmoptctl: cannot write the report: %s\n", strerror(-k));
 		return k;
 	}
-	k = write_out(cli, &terminal, text, size);
+	k = write_out(&terminal, may_page, text, size);
 	/* The reader has seen enough: no failure of ours. */
 	if (k == -EPIPE)
 		return 0;
@@ -202,7 +202,7 @@ int cli_show(struct cli *cli, struct report *r)
 	if (!r)
 		return EXIT_FAILURE;
 	exit_status = report_exit_status(r);
-	if ((cli->line.json != JSON_OFF || !cli->line.quiet) && show_report(cli, r) < 0)
+	if ((cli->line.json != JSON_OFF || !cli->line.quiet) && show_report(cli, r, !cli->line.no_pager) < 0)
 		exit_status = EXIT_FAILURE;
 	report_free(r);
 	return exit_status;
@@ -211,5 +211,5 @@ int cli_show(struct cli *cli, struct report *r)
 void cli_show_early(struct cli *cli, const struct report *r)
 {
 	if (cli->line.json == JSON_OFF && !cli->line.quiet && !report_failed(r))
-		(void)!show_report(cli, r);
+		(void)!show_report(cli, r, false); /* a pager would hold the verb up */
 }

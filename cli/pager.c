@@ -47,9 +47,12 @@ static void set_environment(void)
 static void run_pager(const char *wanted, int input_fd, int error_fd)
 {
 	_cleanup_(strv_freep) char **words = NULL;
+	sigset_t none;
 	int error;
 
 	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	set_environment();
 	if (dup2(input_fd, STDIN_FILENO) >= 0) {
 		if (wanted && strv_split(wanted, &words) == 0 && strv_length(words) > 0)

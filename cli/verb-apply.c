@@ -96,6 +96,8 @@ static int write_plan(struct cli *cli, struct run *run)
 	progress_begin(&progress, cli->line.quiet);
 	r = apply_plan(run->e.plan, &run->e.facts, run->e.io, run->e.store, &options, &cli->diags, &run->result);
 	progress_end(&progress);
+	if (r == -ENOMEM)
+		return cli_error(cli, r, "out of memory");
 	if (r < 0)
 		return cli_error(cli, r, "nothing was changed: the undo record in /run/mmopt cannot be written: %s",
 				 strerror(-r));
@@ -164,7 +166,6 @@ static struct report *make_report(const struct run *run)
 
 /* What became of one transaction, by a fresh look at the record. */
 struct watched {
-	const struct cli *cli;
 	int root_fd;
 	char *boot_id;
 	unsigned number;
@@ -225,7 +226,8 @@ static int lock_patiently(struct cli *cli, struct engine *e)
 	}
 	cli->diags = kept;
 	if (r < 0)
-		return cli_error(cli, r, "cannot go back by itself, say mmoptctl rollback: %s", strerror(-r));
+		return cli_error(cli, r, "the undo record in /run/mmopt cannot be locked, the next start goes back: %s",
+				 strerror(-r));
 	return 0;
 }
 
@@ -266,7 +268,12 @@ static int keep(struct cli *cli, struct run *run, struct watched *w)
 	if (r < 0)
 		return r;
 	r = apply_confirm(run->e.store, &number);
-	if (r < 0 && r != -ENOENT)
+	if (r == -ENOENT) {
+		/* Decided from elsewhere between Enter and the lock. */
+		r = is_decided(w);
+		return r < 0 ? cli_error(cli, r, "cannot read the undo record: %s", strerror(-r)) : 0;
+	}
+	if (r < 0)
 		return cli_error(cli, r, "cannot write the confirmation: %s", strerror(-r));
 	w->state = TRANSACTION_COMMITTED;
 	return 0;
@@ -335,7 +342,7 @@ static int wait_for_confirmation(struct cli *cli, struct run *run, struct report
 {
 	const struct transaction *t = engine_unconfirmed(&run->e);
 	_cleanup_free_ char *boot_id = NULL;
-	struct watched w = { .cli = cli, .root_fd = run->e.root_fd };
+	struct watched w = { .root_fd = run->e.root_fd };
 	uint64_t deadline_sec;
 	int r;
 

@@ -142,6 +142,9 @@ static void add_changes(struct report_table *t, const struct transaction *tr)
 		const struct undo_entry *e = &tr->entries[i];
 
 		report_row(t);
+		/* What was taken back again is for programs and the record. */
+		if (tr->state == TRANSACTION_UNDONE)
+			report_row_json_only(t);
 		report_cell_number(t, CHANGE_COLUMN_TRANSACTION, tr->number);
 		report_cell_text(t, CHANGE_COLUMN_ID, e->id);
 		report_cell_text(t, CHANGE_COLUMN_PATH, e->path);
@@ -163,7 +166,7 @@ struct report *report_history(struct undo_store *store)
 	t = report_add_table(r, "transactions", NULL, history_columns, _HISTORY_COLUMN_MAX);
 	for (size_t i = 0; i < n; i++)
 		add_transaction(t, &all[i]);
-	t = report_add_table(r, "changes", "Values written", change_columns, _CHANGE_COLUMN_MAX);
+	t = report_add_table(r, "changes", "Values written and not taken back", change_columns, _CHANGE_COLUMN_MAX);
 	for (size_t i = 0; i < n; i++)
 		add_changes(t, &all[i]);
 	if (n == 0)

@@ -60,11 +60,18 @@ static enum outcome compare_numbers(enum comparison c, int64_t wanted, int64_t a
 	return OUTCOME_REFUSED;
 }
 
+/* "0x0a" and "10" are the same in a file of which the catalogue knows nothing. */
+static bool texts_equal(enum value_kind kind, const char *a, const char *b)
+{
+	return value_equal(&(struct value){ .kind = kind, .text = (char *)a },
+			   &(struct value){ .kind = kind, .text = (char *)b });
+}
+
 enum outcome tunable_compare(const struct tunable *t, enum relation relation, const char *wanted, const char *actual)
 {
 	int64_t w, a;
 
-	if (streq(wanted, actual))
+	if (texts_equal(t->kind, wanted, actual))
 		return OUTCOME_APPLIED;
 	if (t->compare == COMPARE_LIST_ZEROES)
 		return lists_equal_but_for_zeroes(wanted, actual) ? OUTCOME_ADJUSTED : OUTCOME_REFUSED;

@@ -341,6 +341,16 @@ static void case_14_white_space_is_no_difference(void **state)
 	engine_expect(&e, "thp.enabled", OUTCOME_ALREADY);
 }
 
+static void case_14_a_raw_number_in_another_writing(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	fake_kernel_set(e.kernel, "/proc/sys/kernel/foo", "10");
+	engine_apply(&e, "[sysctl]\nkernel.foo = 0x0a\n");
+	assert_int_equal(e.plan->steps[0].outcome, OUTCOME_ALREADY);
+	assert_int_equal(fake_kernel_writes(e.kernel), 0);
+}
+
 static void case_16_linked_pair_comes_back(void **state)
 {
 	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
@@ -494,6 +504,7 @@ int main(void)
 		cmocka_unit_test(case_11_min_free_too_high),
 		cmocka_unit_test(case_12_missing_key),
 		cmocka_unit_test(case_14_white_space_is_no_difference),
+		cmocka_unit_test(case_14_a_raw_number_in_another_writing),
 		cmocka_unit_test(case_16_linked_pair_comes_back),
 		cmocka_unit_test(case_16_linked_pair_of_someone_else_stays),
 		cmocka_unit_test(case_25_read_only_in_a_container),

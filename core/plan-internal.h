@@ -8,6 +8,8 @@
 /* Settles a step that will not be written. reason is taken over; NULL counts as lack of memory: -ENOMEM. */
 int step_settle(struct step *step, enum step_action action, enum outcome outcome, char *reason);
 
+/* Why this kernel cannot optimise huge pages' struct pages; NULL on lack of memory. */
+char *plan_why_no_hvo(const struct facts *facts);
 /* Why there is no such file here, as far as can be seen: the kernel is too old, a build option, a page size. */
 char *plan_why_unsupported(const struct step *step, const struct facts *facts, struct kernel_io *io);
 

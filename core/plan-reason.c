@@ -3,7 +3,7 @@
 #include "base/strutil.h"
 #include "core/plan-internal.h"
 
-static char *why_no_hvo(const struct facts *facts)
+char *plan_why_no_hvo(const struct facts *facts)
 {
 	const char *arch = facts_word(facts, FACT_ARCHITECTURE);
 	uint64_t size;
@@ -76,7 +76,7 @@ char *plan_why_unsupported(const struct step *step, const struct facts *facts, s
 	    kernel_release_compare(release, t->since) < 0)
 		return xasprintf("this kernel (%s) is older than %s, which brought it", release, t->since);
 	if (t->saving == SAVING_HVO)
-		return why_no_hvo(facts);
+		return plan_why_no_hvo(facts);
 	if (startswith(path, "/sys/kernel/debug/") && debugfs_is_closed(io))
 		return strdup("debugfs is not mounted at /sys/kernel/debug, or cannot be read");
 	if (startswith(t->id, "mthp.") && step->ref.size_bytes) {

@@ -213,10 +213,10 @@ static int on_command_line(const struct step *step, struct kernel_io *io, bool *
 }
 
 /* A kernel parameter counts by its effect, where a file shows it; the line itself is written in another way. */
-static int settle_boot(struct step *step, struct kernel_io *io)
+static int settle_boot(struct step *step, const struct facts *facts, struct kernel_io *io)
 {
 	_cleanup_free_ char *path = NULL, *expected = NULL, *tokens = NULL;
-	bool there = false;
+	bool there = false, supported;
 	int r = tunable_boot_effect(&step->ref, step->wanted, &path, &expected);
 
 	if (r == -ENOMEM)
@@ -231,6 +231,10 @@ static int settle_boot(struct step *step, struct kernel_io *io)
 	if (there)
 		return step_settle(step, STEP_KEEP, OUTCOME_ALREADY,
 				   strdup("on the command line of this boot; no file shows its effect"));
+	/* A kernel without HVO takes the parameter and does nothing: no reboot would help. */
+	if (streq(step->id, "boot.hugetlb_free_vmemmap") && streq(step->wanted, "1") &&
+	    facts_boolean(facts, FACT_HVO_SUPPORTED, &supported) >= 0 && !supported)
+		return step_settle(step, STEP_REFUSE, OUTCOME_UNSUPPORTED, plan_why_no_hvo(facts));
 	step->differs = true;
 	tokens = tunable_boot_token(&step->ref, step->wanted);
 	if (!tokens)
@@ -306,7 +310,7 @@ static int fill_step(struct plan *plan, struct step *step, const struct setting 
 	if (r < 0 || !step->wanted)
 		return r;
 	if (step->ref.tunable->scope == SCOPE_BOOT)
-		return settle_boot(step, io);
+		return settle_boot(step, facts, io);
 	return settle_by_value(plan, step);
 }
 

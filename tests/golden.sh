@@ -155,6 +155,7 @@ check() {
 	done <<<"$verbs"
 	diff -r --no-dereference "$work/before" "$work/root" >"$work/findings" 2>&1
 	tap $? "nothing was written to the machine"
+	facts_of "$1"
 	if [ "$1" = made-2node-64k ]; then
 		"$tests/sysroots/make-2node-64k" "$work/made" >"$work/findings" 2>&1 &&
 			diff -r --no-dereference -x policy.d -x golden -x .gitkeep "$work/made" "$tests/sysroots/$1" >"$work/findings" 2>&1
@@ -162,6 +163,50 @@ check() {
 	fi
 	echo "1..$n"
 	[ $failed = 0 ]
+}
+
+# says ARGUMENT ID TEXT...: the line of ID in what a verb says has every text
+says() {
+	local line text
+	run "$1"
+	line=$(grep -F -e "$2 " "$work/stdout")
+	printf 'got: %s\n' "$line" >"$work/findings"
+	for text in "${@:3}"; do
+		case $line in
+		*"$text"*) ;;
+		*) return 1 ;;
+		esac
+	done
+}
+
+# What has to hold whatever the golden files say: --update must not make it go away.
+facts_of() {
+	case $1 in
+	made-2node-64k)
+		says plan hugetlb.1G.pages unsupported '1G: this kernel offers 2M 512M 16G'
+		tap $? 'case_03_page_size_that_cannot_exist'
+		;;
+	debian-6.12-x86_64)
+		says plan vm.hugetlb_optimize_vmemmap unsafe 'corrupts memory on this kernel'
+		tap $? 'HVO is refused on a kernel that cannot take it back'
+		says facts hvo.defect restore
+		tap $? 'and the defect is known'
+		;;
+	debian-6.1-x86_64)
+		says verify vm.swappiness drifted '150 -> 60'
+		tap $? 'what somebody else changed is told from what was never applied'
+		;;
+	debian-6.1-cortex-a72)
+		says facts access_flag.set_by software
+		tap $? 'the access flag of a cortex-a72 is set by software'
+		;;
+	debian-6.12-arm64)
+		says facts access_flag.set_by hardware
+		tap $? 'the access flag is set by hardware'
+		says facts fault_around.ptes old
+		tap $? 'and fault-around makes old ptes'
+		;;
+	esac
 }
 
 machines() { (cd "$tests/sysroots" && for d in */; do echo "${d%/}"; done); }

@@ -10,6 +10,8 @@
 
 #define STATE_DIR "/run/mmopt"
 #define TRANSACTIONS_DIR STATE_DIR "/transactions"
+/* A record that is done with is renamed, so that it need not be read any more when something is to be applied. */
+#define UNDONE_SUFFIX ".undone"
 
 struct undo_store {
 	int root_fd; /* borrowed */
@@ -18,6 +20,7 @@ struct undo_store {
 	char *boot_id;
 	struct transaction *transactions;
 	size_t n_transactions;
+	unsigned highest_number;
 	int current_fd; /* the record that undo_begin() opened */
 	bool recording;
 };
@@ -34,6 +37,21 @@ static int check_trusted(int fd)
 	return 0;
 }
 
+static void record_name(char *name, size_t size, unsigned number, const char *suffix)
+{
+	snprintf(name, size, "%04u%s", number, suffix);
+}
+
+static bool record_number(const char *name, uint64_t *ret)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	if (digits == 0 || digits > 9 || (name[digits] && !streq(name + digits, UNDONE_SUFFIX)))
+		return false;
+	*ret = strtoul(name, NULL, 10);
+	return true;
+}
+
 static int load_transaction(struct undo_store *s, const char *name, bool write)
 {
 	_cleanup_(transaction_clear) struct transaction t = {};
@@ -44,9 +62,13 @@ static int load_transaction(struct undo_store *s, const char *name, bool write)
 	size_t size;
 	int r;
 
-	if (strlen(name) > 9 || strspn(name, "0123456789") != strlen(name))
+	if (!record_number(name, &number))
 		return 0;
-	number = strtoul(name, NULL, 10);
+	/* Whoever writes wants what can still be taken back, and the next number: the rest is for history. */
+	if (write && endswith(name, UNDONE_SUFFIX)) {
+		s->highest_number = MAX(s->highest_number, (unsigned)number);
+		return 0;
+	}
 	fd = openat(s->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
@@ -68,6 +90,7 @@ static int load_transaction(struct undo_store *s, const char *name, bool write)
 		return 0;
 	}
 	t.number = (unsigned)number;
+	s->highest_number = MAX(s->highest_number, t.number);
 	grown = reallocarray(s->transactions, s->n_transactions + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
@@ -233,10 +256,10 @@ int undo_begin(struct undo_store *s, const char *verb)
 	_cleanup_(transaction_clear) struct transaction t = {};
 	_cleanup_close_ int fd = -EBADF;
 	struct transaction *grown;
-	char name[16], now[24];
+	char name[24], now[24];
 	int r;
 
-	t.number = s->n_transactions ? last(s)->number + 1 : 1;
+	t.number = s->highest_number + 1;
 	t.time_sec = (uint64_t)time(NULL);
 	t.boot_id = strdup(s->boot_id);
 	t.verb = strdup(verb);
@@ -248,7 +271,7 @@ int undo_begin(struct undo_store *s, const char *verb)
 	}
 	s->transactions = grown;
 
-	snprintf(name, sizeof(name), "%04u", t.number);
+	record_name(name, sizeof(name), t.number, "");
 	fd = openat(s->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
@@ -258,6 +281,7 @@ int undo_begin(struct undo_store *s, const char *verb)
 		unlinkat(s->dir_fd, name, 0);
 		return r;
 	}
+	s->highest_number = t.number;
 	s->transactions[s->n_transactions++] = t;
 	t = (struct transaction){};
 	s->current_fd = TAKE_FD(fd);
@@ -286,15 +310,29 @@ int undo_after(struct undo_store *s, const char *id, const char *path, const cha
 	return r < 0 ? r : RECORD_APPEND(s->current_fd, "after", id, path, after);
 }
 
+/* The state is in the record already: without the new name it is only read once more each time. */
+static void rename_undone(struct undo_store *s, unsigned number)
+{
+	char from[24], to[24];
+
+	record_name(from, sizeof(from), number, "");
+	record_name(to, sizeof(to), number, UNDONE_SUFFIX);
+	renameat(s->dir_fd, from, s->dir_fd, to);
+}
+
 int undo_end(struct undo_store *s, enum transaction_state state, uint64_t deadline_sec, const char *note)
 {
 	char deadline[24];
+	int r;
 
 	snprintf(deadline, sizeof(deadline), "%llu", (unsigned long long)deadline_sec);
 	s->recording = false;
 	last(s)->state = state;
 	last(s)->deadline_sec = deadline_sec;
-	return RECORD_APPEND(s->current_fd, "end", transaction_state_name(state), deadline, note ?: "");
+	r = RECORD_APPEND(s->current_fd, "end", transaction_state_name(state), deadline, note ?: "");
+	if (r >= 0 && state == TRANSACTION_UNDONE)
+		rename_undone(s, last(s)->number);
+	return r;
 }
 
 int undo_saved(struct undo_store *s, int64_t saved_bytes)
@@ -325,7 +363,7 @@ static int drop_torn_line(int fd)
 
 int undo_mark(struct undo_store *s, unsigned number, enum transaction_state state, const char *note)
 {
-	char name[16];
+	char name[24];
 
 	for (size_t i = 0; i < s->n_transactions; i++) {
 		_cleanup_close_ int fd = -EBADF;
@@ -333,16 +371,19 @@ int undo_mark(struct undo_store *s, unsigned number, enum transaction_state stat
 
 		if (s->transactions[i].number != number)
 			continue;
-		snprintf(name, sizeof(name), "%04u", number);
+		record_name(name, sizeof(name), number, "");
 		fd = openat(s->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 		if (fd < 0)
 			return -errno;
 		r = drop_torn_line(fd);
 		if (r >= 0)
 			r = RECORD_APPEND(fd, "mark", transaction_state_name(state), note ?: "");
-		if (r >= 0)
-			s->transactions[i].state = state;
-		return r;
+		if (r < 0)
+			return r;
+		s->transactions[i].state = state;
+		if (state == TRANSACTION_UNDONE)
+			rename_undone(s, number);
+		return 0;
 	}
 	return -ENOENT;
 }

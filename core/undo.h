@@ -53,7 +53,10 @@ int undo_store_open(int root_fd, const char *boot_id, bool write, struct undo_st
 void undo_store_free(struct undo_store *store);
 DEFINE_CLEANUP(struct undo_store *, undo_store_free);
 
-/* All transactions of this boot, oldest first; the store owns them. */
+/*
+ * The transactions of this boot, oldest first; the store owns them.  A store opened for writing leaves out those that are
+ * undone: they are for history.
+ */
 const struct transaction *undo_store_transactions(struct undo_store *store, size_t *ret_n);
 
 /* Starts a transaction. Each call below appends one line. 0 or a negative errno. */

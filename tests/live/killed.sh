@@ -18,7 +18,7 @@ printf '[vm]\nswappiness = keep\n' >"$WORK/nothing.conf"
 mmopt rollback --all >/dev/null 2>&1 || true
 snapshot >"$WORK/before"
 last_record() {
-	find /run/mmopt/transactions -type f -printf '%f\n' 2>/dev/null | sort -n | tail -n 1
+	find /run/mmopt/transactions -type f -printf '%f\n' 2>/dev/null | sed 's/\.undone$//' | sort -n | tail -n 1
 }
 # One run, killed when its write number $1 to the undo record has returned: the line is there, nothing after it has happened.
 run_killed() {

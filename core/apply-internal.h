@@ -15,7 +15,8 @@ struct apply_context {
 	char *present;		     /* canonical: what the file of the step at hand held just before the first write */
 	uint64_t pool_deadline_usec; /* CLOCK_MONOTONIC; 0 until the first pool */
 	unsigned n_unwritable;	     /* items that cannot be set from inside this container */
-	int unwritable_error;
+	int unwritable_error;	     /* of the last of them */
+	const char *unwritable_path;
 };
 
 /*
@@ -27,6 +28,12 @@ int apply_write(struct apply_context *c, struct step *step, const char *value, i
 
 /* Reads c->present: an earlier step may have moved the value since the plan was made. 0 or -ENOMEM. */
 int apply_look(struct apply_context *c, struct step *step);
+
+/*
+ * Where an earlier item has moved the value since the plan was made it may be as wanted now (a floor that THP has lifted already):
+ * then the step is settled, *ret is true, and nothing is to be written.  0 or -ENOMEM.
+ */
+int apply_settled_meanwhile(struct apply_context *c, struct step *step, bool *ret);
 
 /* The kernel said no: sets outcome, error and reason, and puts back what a failed write may have changed. */
 int apply_refused(struct apply_context *c, struct step *step, int error);

@@ -132,10 +132,13 @@ static int judge(struct apply_context *c, struct step *step, int64_t before, int
 int apply_pool(struct apply_context *c, struct step *step)
 {
 	int64_t before, wanted;
+	bool settled = false;
 	int write_error = 0, r;
 
 	r = apply_look(c, step);
-	if (r < 0)
+	if (r >= 0)
+		r = apply_settled_meanwhile(c, step, &settled);
+	if (r < 0 || settled)
 		return r;
 	if (parse_i64(c->present, &before) < 0 || parse_i64(step->wanted, &wanted) < 0)
 		return -EINVAL;

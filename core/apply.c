@@ -9,6 +9,7 @@
 #include "core/effect.h"
 #include "core/plan-internal.h"
 #include "core/savings.h"
+#include "core/verify.h"
 
 int step_reason(struct step *step, const char *fmt, ...)
 {
@@ -123,6 +124,7 @@ int apply_refused(struct apply_context *c, struct step *step, int error)
 	if (is_no_access(error)) {
 		c->n_unwritable++;
 		c->unwritable_error = error;
+		c->unwritable_path = startswith(step->path, "/proc/sys/") ? "/proc/sys" : "/sys";
 	}
 	step->outcome = is_no_access(error) && is_confined(c) ? OUTCOME_SKIPPED : OUTCOME_REFUSED;
 	r = step_reason(step, "writing %s to %s: %s", step->wanted, step->path, strerror(-error));
@@ -248,12 +250,40 @@ static int record_disturbance(struct apply_context *c, const struct disturbed *d
 	return undo_after(c->store, d->ref.tunable->id, d->path, value);
 }
 
+int apply_settled_meanwhile(struct apply_context *c, struct step *step, bool *ret)
+{
+	char *planned = step->current;
+	int r;
+
+	*ret = false;
+	if (streq(c->present, planned))
+		return 0;
+	step->current = c->present;
+	r = plan_settle_by_value(c->plan, step);
+	step->current = planned;
+	*ret = step->action != STEP_SET;
+	step->action = STEP_SET; /* it was to be set: if all is taken back, so is what made it right */
+	if (r < 0 || !*ret)
+		return r;
+	step->differs = false;
+	free(step->actual);
+	step->actual = strdup(c->present);
+	if (!step->actual)
+		return -ENOMEM;
+	return step->reason ? 0 : step_reason(step, "it was %s when the plan was made", planned);
+}
+
 static int apply_value(struct apply_context *c, struct step *step)
 {
 	_cleanup_(disturbed_clear) struct disturbed disturbed = { .ref.node = -1 };
+	bool settled = false;
 	int write_error, r;
 
 	r = apply_look(c, step);
+	if (r >= 0)
+		r = apply_settled_meanwhile(c, step, &settled);
+	if (settled && r >= 0)
+		return judge_effect(c, step);
 	if (r >= 0)
 		r = record_disturbed(c, step, &disturbed);
 	if (r >= 0)
@@ -315,10 +345,10 @@ static int tell_taken_back(struct apply_context *c, const struct restore *restor
 		const struct restore_item *item = step->action == STEP_SET ? find_item(restore, step) : NULL;
 		int r = 0;
 
-		if (!item)
+		if (!item && (step->action != STEP_SET || step->outcome != OUTCOME_ALREADY))
 			continue;
 		read_actual(c, step);
-		if (item->outcome == RESTORE_FAILED || item->outcome == RESTORE_FOREIGN) {
+		if (item && (item->outcome == RESTORE_FAILED || item->outcome == RESTORE_FOREIGN)) {
 			step->outcome = OUTCOME_REFUSED;
 			step->error = item->error;
 			r = step_reason(step, "not taken back, it is %s and was %s: %s", step->actual ?: "unreadable",
@@ -428,14 +458,27 @@ static int apply_steps(struct apply_context *c, bool *ret_grew, char **ret_cause
 static void tell_unwritable(struct apply_context *c)
 {
 	if (c->n_unwritable)
-		diag_add(c->diags, DIAG_NOTICE, NULL, 0, NULL, "%u item%s cannot be set from here: %s", c->n_unwritable,
-			 c->n_unwritable == 1 ? "" : "s", strerror(-c->unwritable_error));
+		diag_add(c->diags, DIAG_NOTICE, NULL, 0, NULL, "%u item%s cannot be set from here: %s: %s",
+			 c->n_unwritable, c->n_unwritable == 1 ? "" : "s", c->unwritable_path,
+			 strerror(-c->unwritable_error));
 }
 
-static bool changed_something(const struct transaction *t)
+static bool may_have_changed(struct kernel_io *io, const struct undo_entry *e)
+{
+	_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
+	_cleanup_free_ char *now = NULL;
+
+	if (e->after)
+		return !streq(e->after, e->before);
+	/* Not read back after the write.  What cannot be seen now either may have been changed: it has to stay on record. */
+	return catalogue_find_id(e->id, &ref) < 0 || tunable_read(io, ref.tunable, e->path, &now) < 0 ||
+	       !streq(now, e->before);
+}
+
+static bool changed_something(struct kernel_io *io, const struct transaction *t)
 {
 	for (size_t i = 0; i < t->n_entries; i++)
-		if (t->entries[i].after && !streq(t->entries[i].after, t->entries[i].before))
+		if (may_have_changed(io, &t->entries[i]))
 			return true;
 	return false;
 }
@@ -452,7 +495,7 @@ static int commit(struct apply_context *c)
 {
 	uint64_t within = c->options->confirm_within_sec;
 
-	if (!changed_something(undo_current(c->store)))
+	if (!changed_something(c->io, undo_current(c->store)))
 		return undo_end(c->store, TRANSACTION_UNDONE, 0, "nothing was changed");
 	if (within)
 		return undo_end(c->store, TRANSACTION_UNCONFIRMED, boottime_sec() + within, NULL);
@@ -503,6 +546,10 @@ static int run(struct apply_context *c, enum apply_result *ret_result)
 	if (r < 0)
 		return take_all_back(c, cause ?: "out of memory", ret_result);
 	r = judge_hvo(c, known_before, saved_before);
+	if (r >= 0 && hvo && hvo->essential && hvo->action == STEP_SET && !reached(hvo)) {
+		cause = xasprintf("essential %s was not reached (%s)", hvo->id, hvo->reason ?: "no effect");
+		return take_all_back(c, cause ?: "out of memory", ret_result);
+	}
 	if (r >= 0)
 		r = commit(c);
 	if (r < 0) {
@@ -530,7 +577,9 @@ int apply_plan(struct plan *plan, struct facts *facts, struct kernel_io *io, str
 	enum apply_result result = APPLY_DONE;
 	int r;
 
-	r = check_essential(plan, diags, &result);
+	r = plan_recall(plan, store);
+	if (r >= 0)
+		r = check_essential(plan, diags, &result);
 	if (r < 0)
 		return r;
 	if (result == APPLY_DONE && has_writes(plan)) {

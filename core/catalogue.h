@@ -74,7 +74,8 @@ struct tunable {
 	const char *const *choices; /* the only words for a choice or a word, NULL-terminated; or NULL */
 	unsigned order;		    /* lower is applied first */
 	const char *linked;	    /* id of the other form of the same setting, or NULL; the two zero each other */
-	const char *disturbs;	    /* id of a tunable that the kernel may move when this one is written, or NULL */
+	bool floor;	      /* lowering it is likely a mistake: less than the machine has by itself hurts others */
+	const char *disturbs; /* id of a tunable that the kernel may move when this one is written, or NULL */
 	enum comparison compare;
 	enum effect_check effect;
 	enum saving_model saving;

@@ -149,7 +149,7 @@ static struct step *raised_min_free(const struct plan *plan, uint64_t *ret_bytes
 
 	if (!step || step->action != STEP_SET || !step_numbers(step, &current, &wanted) || wanted <= current)
 		return NULL;
-	*ret_bytes = (uint64_t)(wanted - current) * 1024;
+	*ret_bytes = times_of((uint64_t)(wanted - current), 1024);
 	return step;
 }
 
@@ -163,10 +163,10 @@ static struct demand reckon_demand(struct plan *plan, const struct facts *facts,
 	for (size_t i = 0; i < plan->n_steps; i++) {
 		uint64_t growth = step_pool_growth(&plan->steps[i]);
 
-		d.pool_bytes += growth * huge_page_bytes(&plan->steps[i], facts);
+		d.pool_bytes = sum_of(d.pool_bytes, times_of(growth, huge_page_bytes(&plan->steps[i], facts)));
 		/* A head page each, and a page table for each split 2 MiB of vmemmap. */
 		if (hvo && growth)
-			d.hvo_bytes += (growth + growth / 64 + 1) * page;
+			d.hvo_bytes = sum_of(d.hvo_bytes, times_of(growth + growth / 64 + 1, page));
 	}
 	raised_min_free(plan, &d.min_free_bytes);
 	return d;
@@ -203,7 +203,7 @@ static int refuse_growth(struct plan *plan, const char *why)
 static int guard_memory(struct plan *plan, const struct policy *policy, const struct facts *facts, struct kernel_io *io)
 {
 	struct demand d = reckon_demand(plan, facts, io);
-	uint64_t asked = d.pool_bytes + d.min_free_bytes, online, available, watermark = 0, must_stay;
+	uint64_t asked = sum_of(d.pool_bytes, d.min_free_bytes), online, available, watermark = 0, must_stay;
 	char a[24], b[24], c[24], left[24], floor_text[24];
 	_cleanup_free_ char *why = NULL;
 
@@ -213,15 +213,15 @@ static int guard_memory(struct plan *plan, const struct policy *policy, const st
 	if (asked == 0 || facts_number(facts, FACT_MEMORY_AVAILABLE, &available) < 0)
 		return 0;
 	facts_number(facts, FACT_LOW_WATERMARK, &watermark);
-	must_stay = MAX(plan->memory_floor_bytes, watermark + d.hvo_bytes);
+	must_stay = MAX(plan->memory_floor_bytes, sum_of(watermark, d.hvo_bytes));
 	if (asked <= available && available - asked >= must_stay)
 		return 0;
 
-	format_bytes((int64_t)asked, a);
+	format_bytes(signed_of(asked), a);
 	format_bytes((int64_t)available, b);
 	format_bytes((int64_t)online, c);
-	format_bytes((int64_t)available - (int64_t)asked, left);
-	format_bytes((int64_t)must_stay, floor_text);
+	format_bytes((int64_t)available - signed_of(asked), left);
+	format_bytes(signed_of(must_stay), floor_text);
 	why = xasprintf("%s more asked in all, %s of %s available: would leave %s, at least %s must stay ([Policy] "
 			"MemoryFloor, or --force)",
 			a, b, c, left, floor_text);
@@ -238,13 +238,14 @@ static int guard_min_free(struct plan *plan, const struct facts *facts)
 	if (!step || facts_number(facts, FACT_MEMORY_ONLINE, &online) < 0 || parse_i64(step->wanted, &wanted) < 0)
 		return 0;
 	limit = share_of(online, MIN_FREE_MAX_PERMYRIAD);
-	if ((uint64_t)wanted * 1024 <= limit)
+	if (times_of((uint64_t)wanted, 1024) <= limit)
 		return 0;
 	return step_settle(
 		step, STEP_REFUSE, OUTCOME_UNSAFE,
 		xasprintf("%s would be kept from every use; more than %s (10%% of memory) risks OOM kills at once "
 			  "(--force overrides)",
-			  format_bytes(wanted * 1024, a), format_bytes((int64_t)limit, b)));
+			  format_bytes(signed_of(times_of((uint64_t)wanted, 1024)), a),
+			  format_bytes((int64_t)limit, b)));
 }
 
 /* vm_commit_limit() in mm/util.c, with what the plan will have made of its inputs. */
@@ -267,7 +268,8 @@ static int future_commit_limit(const struct plan *plan, const struct facts *fact
 		return r;
 	facts_number(facts, FACT_HUGETLB_BYTES, &huge);
 	for (size_t i = 0; i < plan->n_steps; i++)
-		huge += step_pool_growth(&plan->steps[i]) * huge_page_bytes(&plan->steps[i], facts);
+		huge = sum_of(huge,
+			      times_of(step_pool_growth(&plan->steps[i]), huge_page_bytes(&plan->steps[i], facts)));
 	/* The one that is written zeroes the other. */
 	if (kbytes && !(ratio_step && ratio_step->action == STEP_SET))
 		base = (uint64_t)kbytes * 1024;
@@ -279,7 +281,8 @@ static int future_commit_limit(const struct plan *plan, const struct facts *fact
 
 static int guard_commit(struct plan *plan, const struct facts *facts, struct kernel_io *io)
 {
-	static const char *const ids[] = { "vm.overcommit_ratio", "vm.overcommit_kbytes", "vm.overcommit_memory" };
+	const struct step *mode = plan_find(plan, "vm.overcommit_memory");
+	bool is_on = !mode || mode->action != STEP_SET;
 	uint64_t limit, committed;
 	char a[24], b[24];
 
@@ -290,11 +293,13 @@ static int guard_commit(struct plan *plan, const struct facts *facts, struct ker
 		return 0;
 	format_bytes((int64_t)committed, a);
 	format_bytes((int64_t)limit, b);
-	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
-		struct step *step = plan_find(plan, ids[i]);
+	for (size_t i = 0; i < plan->n_steps; i++) {
+		struct step *step = &plan->steps[i];
 		int r;
 
-		if (!step || step->action != STEP_SET)
+		/* Pools come off the limit: nothing to them as long as it is not in force. */
+		if (step->action != STEP_SET ||
+		    !(startswith(step->id, "vm.overcommit_") || (is_on && step_pool_growth(step))))
 			continue;
 		r = step_settle(
 			step, STEP_REFUSE, OUTCOME_UNSAFE,
@@ -319,21 +324,21 @@ static void account(struct plan *plan, const struct facts *facts, struct kernel_
 	for (size_t i = 0; i < plan->n_steps; i++) {
 		struct step *step = &plan->steps[i];
 		uint64_t growth = step_pool_growth(step), bytes = huge_page_bytes(step, facts);
-		int64_t saving = (int64_t)(growth * hvo_pages_saved(bytes, facts) * page);
+		uint64_t saving = times_of(times_of(growth, hvo_pages_saved(bytes, facts)), page);
 
 		if (!growth)
 			continue;
-		step->cost_bytes = (int64_t)(growth * bytes);
+		step->cost_bytes = signed_of(times_of(growth, bytes));
 		if (!hvo_on)
 			continue;
 		if (hvo)
-			hvo->saving_bytes += saving;
+			hvo->saving_bytes = signed_of(sum_of((uint64_t)hvo->saving_bytes, saving));
 		else
-			step->saving_bytes = saving;
+			step->saving_bytes = signed_of(saving);
 	}
 	min_free = raised_min_free(plan, &raised);
 	if (min_free)
-		min_free->cost_bytes = (int64_t)raised;
+		min_free->cost_bytes = signed_of(raised);
 }
 
 int plan_guard(struct plan *plan, const struct policy *policy, const struct plan_options *options, struct facts *facts,

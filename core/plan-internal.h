@@ -23,6 +23,30 @@ static inline uint64_t share_of(uint64_t bytes, uint32_t permyriad)
 	return (uint64_t)((unsigned __int128)bytes * permyriad / 10000);
 }
 
+/* Sums of a plan that asks for the absurd must not come out small: where they do not fit, they are as large as can be. */
+static inline uint64_t times_of(uint64_t a, uint64_t b)
+{
+	uint64_t n;
+
+	return __builtin_mul_overflow(a, b, &n) ? UINT64_MAX : n;
+}
+
+static inline uint64_t sum_of(uint64_t a, uint64_t b)
+{
+	uint64_t n;
+
+	return __builtin_add_overflow(a, b, &n) ? UINT64_MAX : n;
+}
+
+/* For showing. */
+static inline int64_t signed_of(uint64_t n)
+{
+	return (int64_t)MIN(n, (uint64_t)INT64_MAX);
+}
+
+/* Compares current with wanted: settles the step, or leaves it to be set. 0 or -ENOMEM. */
+int plan_settle_by_value(const struct plan *plan, struct step *step);
+
 /* The step of that id, or NULL. */
 struct step *plan_find(const struct plan *plan, const char *id);
 

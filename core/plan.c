@@ -248,8 +248,7 @@ static bool pool_may_stay(const struct plan *plan, const struct step *step, int6
 	return step_is_pool(step) && current > wanted && step->relation != RELATION_AT_MOST && !plan->shrink;
 }
 
-/* Is the machine as wanted? Settles the step, or leaves it to be set. */
-static int settle_by_value(const struct plan *plan, struct step *step)
+int plan_settle_by_value(const struct plan *plan, struct step *step)
 {
 	int64_t wanted, current;
 	enum outcome o = tunable_compare(step->ref.tunable, step->relation, step->wanted, step->current);
@@ -311,7 +310,7 @@ static int fill_step(struct plan *plan, struct step *step, const struct setting 
 		return r;
 	if (step->ref.tunable->scope == SCOPE_BOOT)
 		return settle_boot(step, facts, io);
-	return settle_by_value(plan, step);
+	return plan_settle_by_value(plan, step);
 }
 
 static int new_step(struct plan *plan, const struct policy *policy, const struct setting *s, struct step **ret)
@@ -346,6 +345,8 @@ static int compare_steps(const void *a, const void *b)
 
 	if (x->ref.tunable->order != y->ref.tunable->order)
 		return x->ref.tunable->order < y->ref.tunable->order ? -1 : 1;
+	if (x->ref.size_bytes != y->ref.size_bytes)
+		return x->ref.size_bytes < y->ref.size_bytes ? -1 : 1;
 	return strcmp(x->id, y->id);
 }
 
@@ -395,6 +396,21 @@ static int refuse_all(struct plan *plan, const struct facts *facts, const struct
 	return 0;
 }
 
+static void warn_lowered(const struct plan *plan, struct diag_list *diags)
+{
+	for (size_t i = 0; i < plan->n_steps; i++) {
+		const struct step *step = &plan->steps[i];
+		int64_t wanted, current;
+
+		if (step->action != STEP_SET || !step->ref.tunable->floor || step->relation != RELATION_EQUAL ||
+		    parse_i64(step->wanted, &wanted) < 0 || parse_i64(step->current, &current) < 0 || wanted >= current)
+			continue;
+		diag_add(diags, DIAG_WARNING, step->file, step->line, step->id,
+			 "lowers it from %s to %s; \">= %s\" would only ever raise it", step->current, step->wanted,
+			 step->wanted);
+	}
+}
+
 int plan_make(const struct policy *policy, struct facts *facts, struct kernel_io *io,
 	      const struct plan_options *options, struct diag_list *diags, struct plan **ret)
 {
@@ -434,6 +450,7 @@ int plan_make(const struct policy *policy, struct facts *facts, struct kernel_io
 		r = refuse_all(plan, facts, options);
 	if (r < 0)
 		return r;
+	warn_lowered(plan, diags);
 	*ret = TAKE_PTR(plan);
 	return 0;
 }

@@ -241,6 +241,18 @@ const struct transaction *undo_store_transactions(struct undo_store *s, size_t *
 	return s->transactions;
 }
 
+const struct undo_entry *undo_last_entry(struct undo_store *s, const char *path)
+{
+	for (size_t n = s->n_transactions; n-- > 0;) {
+		const struct transaction *t = &s->transactions[n];
+
+		for (size_t i = t->state == TRANSACTION_UNDONE ? 0 : t->n_entries; i-- > 0;)
+			if (streq(t->entries[i].path, path))
+				return &t->entries[i];
+	}
+	return NULL;
+}
+
 const struct transaction *undo_current(struct undo_store *s)
 {
 	return s->recording ? &s->transactions[s->n_transactions - 1] : NULL;

@@ -59,6 +59,9 @@ DEFINE_CLEANUP(struct undo_store *, undo_store_free);
  */
 const struct transaction *undo_store_transactions(struct undo_store *store, size_t *ret_n);
 
+/* What mmopt last did to that file in this boot and has not taken back, or NULL. */
+const struct undo_entry *undo_last_entry(struct undo_store *store, const char *path);
+
 /* Starts a transaction. Each call below appends one line. 0 or a negative errno. */
 int undo_begin(struct undo_store *store, const char *verb);
 /* Before the kernel write: returns only when the record is in place. */

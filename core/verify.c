@@ -3,25 +3,6 @@
 #include "base/strutil.h"
 #include "core/effect.h"
 
-/* What mmopt itself left in that file in this boot, or NULL. */
-static const char *value_we_left(struct undo_store *store, const char *path)
-{
-	const struct transaction *t;
-	size_t n;
-
-	if (!store)
-		return NULL;
-	t = undo_store_transactions(store, &n);
-	while (n-- > 0) {
-		if (t[n].state == TRANSACTION_UNDONE)
-			continue;
-		for (size_t i = t[n].n_entries; i-- > 0;)
-			if (streq(t[n].entries[i].path, path))
-				return t[n].entries[i].after;
-	}
-	return NULL;
-}
-
 static int set_reason(struct step *step, char *reason)
 {
 	if (!reason)
@@ -33,7 +14,8 @@ static int set_reason(struct step *step, char *reason)
 
 static int verify_changed(struct step *step, struct undo_store *store)
 {
-	const char *left = value_we_left(store, step->path);
+	const struct undo_entry *entry = store ? undo_last_entry(store, step->path) : NULL;
+	const char *left = entry ? entry->after : NULL;
 	enum outcome o;
 
 	if (!left || streq(left, step->current))
@@ -64,11 +46,36 @@ static int verify_kept(struct step *step, struct facts *facts, struct kernel_io 
 	return reason && !step->reason ? set_reason(step, TAKE_PTR(reason)) : 0;
 }
 
-int verify_plan(struct plan *plan, struct facts *facts, struct kernel_io *io, struct undo_store *store)
+int plan_recall(struct plan *plan, struct undo_store *store)
 {
 	for (size_t i = 0; i < plan->n_steps; i++) {
 		struct step *step = &plan->steps[i];
-		int r = 0;
+		const struct undo_entry *e;
+		int r;
+
+		/* A pool that fell short is worth another try. */
+		if (step->action != STEP_SET || step->ref.tunable->effect == EFFECT_POOL)
+			continue;
+		e = undo_last_entry(store, step->path);
+		if (!e || !e->after || !streq(e->intended, step->wanted) || !streq(e->after, step->current) ||
+		    tunable_compare(step->ref.tunable, step->relation, step->wanted, step->current) != OUTCOME_ADJUSTED)
+			continue;
+		r = set_reason(step, xasprintf("the kernel holds %s for %s", step->current, step->wanted));
+		if (r < 0)
+			return r;
+		step->action = STEP_KEEP;
+		step->outcome = OUTCOME_ALREADY;
+		step->differs = false;
+	}
+	return 0;
+}
+
+int verify_plan(struct plan *plan, struct facts *facts, struct kernel_io *io, struct undo_store *store)
+{
+	int r = store ? plan_recall(plan, store) : 0;
+
+	for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
+		struct step *step = &plan->steps[i];
 
 		if (step->current) {
 			free(step->actual);
@@ -80,8 +87,6 @@ int verify_plan(struct plan *plan, struct facts *facts, struct kernel_io *io, st
 			r = verify_changed(step, store);
 		else if (step->outcome == OUTCOME_ALREADY)
 			r = verify_kept(step, facts, io);
-		if (r < 0)
-			return r;
 	}
-	return 0;
+	return r;
 }

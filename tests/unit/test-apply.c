@@ -422,11 +422,19 @@ static void test_kernel_holds_another_value(void **state)
 {
 	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
 
+	fake_kernel_set(e.kernel, MM "lru_gen/enabled", "0x0001");
 	engine_apply(&e, "[faultaround]\nbytes = 100000\n[mglru]\nenabled = 7\n");
 	engine_expect(&e, "faultaround.bytes", OUTCOME_ALREADY); /* 64 KiB is what 100000 rounds to */
 	engine_expect(&e, "mglru.enabled", OUTCOME_ADJUSTED);
 	engine_expect_reason(&e, "mglru.enabled", "holds 3, asked 7");
 	assert_int_equal(e.result, APPLY_DONE);
+
+	/* Asked again, that is known: nothing is written, and nothing differs. */
+	engine_restart(&e);
+	engine_apply(&e, "[mglru]\nenabled = 7\n");
+	engine_expect(&e, "mglru.enabled", OUTCOME_ALREADY);
+	assert_int_equal(fake_kernel_writes(e.kernel), 1);
+	assert_false(plan_differs(e.plan));
 }
 
 static void test_essential_that_cannot_be_reached_begins_nothing(void **state)

@@ -105,12 +105,29 @@ static void test_file_that_cannot_be_read(void **state)
 	engine_expect_reason(&e, "vm.swappiness", "cannot be read: Permission denied");
 }
 
+static void case_10_lowering_a_floor_is_told(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+	char *text;
+
+	engine_plan(&e, "[vm]\nmin_free_kbytes = 10000\nswappiness = 10\n");
+	assert_int_equal(e.diags.n_warnings, 1);
+	text = diag_format(&e.diags.items[0]);
+	assert_string_equal(
+		text, "50-test.conf:2: vm.min_free_kbytes: lowers it from 20000 to 10000; \">= 10000\" would only "
+		      "ever raise it");
+	free(text);
+	engine_plan(&e, "[vm]\nmin_free_kbytes = >= 10000\n");
+	assert_int_equal(e.diags.n_warnings, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_boot_parameter_by_its_effect),
 		cmocka_unit_test(test_boot_parameter_without_a_file),
 		cmocka_unit_test(test_boot_pool_is_a_pair),
+		cmocka_unit_test(case_10_lowering_a_floor_is_told),
 		cmocka_unit_test(test_cost_is_told),
 		cmocka_unit_test(test_too_old_a_kernel_is_named),
 		cmocka_unit_test(test_auto_that_does_not_fit_is_no_failure),

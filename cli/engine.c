@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/strutil.h"
+#include "core/verify.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
@@ -73,6 +74,8 @@ int engine_plan(struct cli *cli, struct engine *e)
 	int r;
 
 	r = plan_make(e->policy, &e->facts, e->io, &options, &cli->diags, &e->plan);
+	if (r >= 0 && e->store)
+		r = plan_recall(e->plan, e->store);
 	if (r < 0)
 		return cli_error(cli, r, "cannot make a plan: %s", strerror(-r));
 	return 0;

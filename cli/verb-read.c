@@ -29,6 +29,8 @@ int verb_plan(struct cli *cli, struct report **ret)
 
 	r = engine_open(cli, &e);
 	if (r >= 0)
+		r = engine_read_store(cli, &e);
+	if (r >= 0)
 		r = engine_load_plan(cli, &e);
 	if (r < 0)
 		return r;

@@ -345,8 +345,9 @@ static int compare_steps(const void *a, const void *b)
 
 	if (x->ref.tunable->order != y->ref.tunable->order)
 		return x->ref.tunable->order < y->ref.tunable->order ? -1 : 1;
+	/* The largest pages first: they need memory that is still in one piece. */
 	if (x->ref.size_bytes != y->ref.size_bytes)
-		return x->ref.size_bytes < y->ref.size_bytes ? -1 : 1;
+		return x->ref.size_bytes > y->ref.size_bytes ? -1 : 1;
 	return strcmp(x->id, y->id);
 }
 

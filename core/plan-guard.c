@@ -86,7 +86,29 @@ static uint64_t hvo_pages_saved(uint64_t huge_bytes, const struct facts *facts)
 	return vmemmap > 1 ? vmemmap - 1 : 0;
 }
 
-static int guard_hvo_switch(struct step *step)
+/* Found in the kernel's types; or, where those cannot be read, a release of the broken series. */
+static bool hvo_is_broken(const struct facts *facts, bool *ret_certain)
+{
+	*ret_certain = facts_is(facts, FACT_HVO_DEFECT, "restore");
+	return *ret_certain || facts_true(facts, FACT_HVO_DEFECT_SUSPECTED);
+}
+
+bool pool_shrink_corrupts(const struct facts *facts, struct kernel_io *io)
+{
+	_cleanup_free_ char *vmstat = NULL;
+	uint64_t all, later, boot, used;
+	bool certain;
+
+	if (!hvo_is_broken(facts, &certain))
+		return false;
+	if (facts_true(facts, FACT_HVO_ENABLED) || facts_number(facts, FACT_SECTION_MEMMAP_PAGES, &all) < 0 ||
+	    kernel_io_read(io, "/proc/vmstat", &vmstat, NULL) < 0 || keyed_u64(vmstat, "nr_memmap_pages", &later) < 0 ||
+	    keyed_u64(vmstat, "nr_memmap_boot_pages", &boot) < 0)
+		return true;
+	return __builtin_add_overflow(later, boot, &used) || used != all;
+}
+
+static int guard_hvo_switch(struct step *step, bool certain)
 {
 	bool on = step && step->current && streq(step->current, "1");
 
@@ -94,7 +116,8 @@ static int guard_hvo_switch(struct step *step)
 		return 0;
 	step->differs = false;
 	return step_settle(step, STEP_REFUSE, OUTCOME_UNSAFE,
-			   xasprintf("freeing an optimised huge page corrupts memory on this kernel%s; " HVO_REMEDY,
+			   xasprintf("freeing an optimised huge page %s memory on this kernel%s; " HVO_REMEDY,
+				     certain ? "corrupts" : "may corrupt",
 				     on ? ": it is on already, so no pool is shrunk" : ""));
 }
 
@@ -102,29 +125,31 @@ static int guard_hvo_switch(struct step *step)
  * 6.12.114 to at least 6.12.117 restore the wrong struct pages when an optimised huge page is freed: each such page is lost
  * and the allocator's data are corrupted.  So nothing there may make optimised pages, nor free them.
  */
-static int guard_hvo_defect(struct plan *plan, const struct facts *facts)
+static int guard_hvo_defect(struct plan *plan, const struct facts *facts, struct kernel_io *io)
 {
 	struct step *hvo = plan_find(plan, HVO_ID);
-	bool on, switched_off;
+	bool on, switched_off, frozen, certain;
 	int r;
 
-	if (!facts_is(facts, FACT_HVO_DEFECT, "restore"))
+	if (!hvo_is_broken(facts, &certain))
 		return 0;
 	/* Switching it off is the one thing that helps, though what is optimised already stays so. */
 	switched_off = hvo && hvo->action == STEP_SET && streq(hvo->wanted, "0");
 	on = facts_true(facts, FACT_HVO_ENABLED);
-	r = switched_off ? 0 : guard_hvo_switch(hvo);
+	frozen = pool_shrink_corrupts(facts, io);
+	r = switched_off ? 0 : guard_hvo_switch(hvo, certain);
 	if (r >= 0)
-		r = guard_hvo_switch(plan_find(plan, HVO_BOOT_ID));
+		r = guard_hvo_switch(plan_find(plan, HVO_BOOT_ID), certain);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; on && i < plan->n_steps; i++) {
+	for (size_t i = 0; frozen && i < plan->n_steps; i++) {
 		struct step *step = &plan->steps[i];
 		const char *what;
 
 		if (step_shrinks_pool(step))
-			what = "shrinking a pool of optimised huge pages corrupts memory on this kernel";
-		else if (step_pool_growth(step) && !switched_off)
+			what = certain ? "shrinking a pool of optimised huge pages corrupts memory on this kernel"
+				       : "shrinking a pool of optimised huge pages may corrupt memory on this kernel";
+		else if (step_pool_growth(step) && on && !switched_off)
 			what = "pages that this pool gains could never be given back on this kernel while HVO is on";
 		else
 			continue;
@@ -344,7 +369,7 @@ static void account(struct plan *plan, const struct facts *facts, struct kernel_
 int plan_guard(struct plan *plan, const struct policy *policy, const struct plan_options *options, struct facts *facts,
 	       struct kernel_io *io, struct diag_list *diags)
 {
-	int r = guard_hvo_defect(plan, facts);
+	int r = guard_hvo_defect(plan, facts, io);
 
 	if (r >= 0 && !options->force)
 		r = guard_min_free(plan, facts);

@@ -13,6 +13,12 @@ char *plan_why_no_hvo(const struct facts *facts);
 /* Why there is no such file here, as far as can be seen: the kernel is too old, a build option, a page size. */
 char *plan_why_unsupported(const struct step *step, const struct facts *facts, struct kernel_io *io);
 
+/*
+ * Would taking pages out of a pool free pages whose struct pages this kernel restores wrongly?  Switching HVO off does not help those
+ * that are optimised already, so the counters decide, and where they do not tell the answer is yes.  Looks at the struct page facts.
+ */
+bool pool_shrink_corrupts(const struct facts *facts, struct kernel_io *io);
+
 /* Steps that mmopt refuses although the kernel would do them: broken HVO, too little memory left, commit limit. */
 int plan_guard(struct plan *plan, const struct policy *policy, const struct plan_options *options, struct facts *facts,
 	       struct kernel_io *io, struct diag_list *diags);

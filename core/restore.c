@@ -2,6 +2,7 @@
 #include "base/number.h"
 #include "base/strutil.h"
 #include "core/apply-internal.h"
+#include "core/plan-internal.h"
 
 static const char *const restore_names[] = {
 	[RESTORE_DONE] = "restored",
@@ -49,8 +50,12 @@ static bool between(const char *a, const char *b, const char *value)
  * Is the present value the one that mmopt left?  Where the record ends before the value was read back (a crash), whatever
  * the kernel makes of the intended value counts, and for a pool any count on the way to it.
  */
-static bool is_ours(const struct tunable *t, const struct undo_entry *e, const char *present)
+static bool is_ours(const struct transaction *transaction, const struct tunable *t, const struct undo_entry *e,
+		    const char *present)
 {
+	/* A pool grows by parts: the end may have come between a part and the note of what it gave. */
+	if (e->after && t->effect == EFFECT_POOL && transaction->state == TRANSACTION_OPEN)
+		return between(e->after, e->intended, present);
 	if (e->after)
 		return streq(present, e->after);
 	if (t->effect == EFFECT_POOL)
@@ -75,7 +80,7 @@ static bool partner_is_foreign(struct kernel_io *io, const struct transaction *t
 		partner = row_of(e, &ref);
 		if (tunable_read(io, partner, e->path, &present) < 0)
 			continue;
-		if (!streq(present, e->before) && !is_ours(partner, e, present))
+		if (!streq(present, e->before) && !is_ours(t, partner, e, present))
 			return true;
 	}
 	return false;
@@ -113,9 +118,95 @@ static int write_back(struct kernel_io *io, const struct tunable *row, const str
 	return say(item, xasprintf("%s was written to %s, which holds %s", e->before, e->path, now));
 }
 
-static int restore_entry(struct kernel_io *io, const struct transaction *t, const struct undo_entry *e,
-			 struct restore_item *item)
+/* A tunable that the kernel moves along when another one is put back. */
+struct moved {
+	char *path;
+	char *to; /* NULL: nothing was moved */
+};
+
+static void moved_clear(struct moved *m)
 {
+	free(m->path);
+	free(m->to);
+	*m = (struct moved){};
+}
+
+/* Notes how the tunable that e's row disturbs stands, where that is how mmopt left it. */
+static int look_at_disturbed(struct kernel_io *io, const struct transaction *t, size_t i, const struct tunable *row,
+			     char **ret_before, struct moved *ret)
+{
+	_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
+	_cleanup_free_ char *present = NULL;
+	const struct undo_entry *d;
+	const struct tunable *disturbed;
+	int r;
+
+	while (i-- > 0)
+		if (streq(t->entries[i].id, row->disturbs))
+			break;
+	if (i == SIZE_MAX)
+		return 0;
+	d = &t->entries[i];
+	disturbed = row_of(d, &ref);
+	r = tunable_read(io, disturbed, d->path, &present);
+	if (r < 0 || (!streq(present, d->before) && !is_ours(t, disturbed, d, present)))
+		return r == -ENOMEM ? r : 0;
+	ret->path = strdup(d->path);
+	if (!ret->path)
+		return -ENOMEM;
+	*ret_before = TAKE_PTR(present);
+	return 0;
+}
+
+/* Writes e back, and sees whether the kernel moved the tunable that e's row disturbs. */
+static int write_back_and_look(struct kernel_io *io, const struct transaction *t, size_t i, const struct tunable *row,
+			       struct restore_item *item, struct moved *moved)
+{
+	_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
+	_cleanup_free_ char *before = NULL;
+	int r = 0;
+
+	if (!row->disturbs)
+		return write_back(io, row, &t->entries[i], item);
+	moved_clear(moved);
+	r = look_at_disturbed(io, t, i, row, &before, moved);
+	if (r >= 0)
+		r = write_back(io, row, &t->entries[i], item);
+	if (r < 0 || !before || catalogue_find_id(row->disturbs, &ref) < 0)
+		return r;
+	r = tunable_read(io, ref.tunable, moved->path, &moved->to);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Could a later change of the same value, or of its other form, not be taken back just now? */
+static bool waits_for_another(const struct restore *restore, const struct tunable *row, const struct undo_entry *e)
+{
+	for (size_t i = 0; restore->n_failed > 0 && i < restore->n_items; i++) {
+		const struct restore_item *item = &restore->items[i];
+
+		if (item->outcome == RESTORE_FAILED &&
+		    (streq(item->id, e->id) || (row->linked && streq(item->id, row->linked))))
+			return true;
+	}
+	return false;
+}
+
+/* Pages that HVO has optimised stay where this kernel would ruin them on the way out. */
+static bool must_stay(struct kernel_io *io, const struct tunable *row, const struct undo_entry *e, const char *present)
+{
+	_cleanup_(facts_clear) struct facts facts = {};
+	int64_t before, now;
+
+	if (row->effect != EFFECT_POOL || parse_i64(e->before, &before) < 0 || parse_i64(present, &now) < 0 ||
+	    now <= before)
+		return false;
+	return facts_probe(&facts, io, FACTS_KERNEL | FACTS_STRUCT_PAGE) >= 0 && pool_shrink_corrupts(&facts, io);
+}
+
+static int restore_entry(struct kernel_io *io, const struct transaction *t, size_t i, const struct restore *earlier,
+			 struct restore_item *item, struct moved *moved)
+{
+	const struct undo_entry *e = &t->entries[i];
 	_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
 	const struct tunable *row = row_of(e, &ref);
 	int r = tunable_read(io, row, e->path, &item->from);
@@ -131,11 +222,24 @@ static int restore_entry(struct kernel_io *io, const struct transaction *t, cons
 		item->outcome = RESTORE_ALREADY;
 		return 0;
 	}
-	if (!is_ours(row, e, item->from) || partner_is_foreign(io, t, row)) {
+	if (moved->to && streq(moved->path, e->path) && streq(moved->to, item->from))
+		return write_back_and_look(io, t, i, row, item, moved);
+	if (!is_ours(t, row, e, item->from) || partner_is_foreign(io, t, row)) {
+		if (waits_for_another(earlier, row, e)) {
+			item->outcome = RESTORE_FAILED;
+			return say(item, xasprintf("now %s: a later change has to be taken back first", item->from));
+		}
 		item->outcome = RESTORE_FOREIGN;
 		return say(item, xasprintf("now %s, set by someone else: left", item->from));
 	}
-	return write_back(io, row, e, item);
+	if (must_stay(io, row, e, item->from)) {
+		item->outcome = RESTORE_FAILED;
+		item->error = -EOPNOTSUPP;
+		return say(item, xasprintf("now %s: taking optimised huge pages out of a pool corrupts memory on this "
+					   "kernel: left, until the next boot",
+					   item->from));
+	}
+	return write_back_and_look(io, t, i, row, item, moved);
 }
 
 static struct restore_item *new_item(struct restore *ret, const struct undo_entry *e)
@@ -153,13 +257,14 @@ static struct restore_item *new_item(struct restore *ret, const struct undo_entr
 
 int restore_transaction(struct kernel_io *io, const struct transaction *t, struct restore *ret)
 {
+	_cleanup_(moved_clear) struct moved moved = {};
 	bool out_of_memory = false;
 
 	/* One value that cannot be put back is no reason to leave the others as they are. */
 	for (size_t i = t->n_entries; i-- > 0;) {
 		struct restore_item *item = new_item(ret, &t->entries[i]);
 
-		if (!item || restore_entry(io, t, &t->entries[i], item) < 0) {
+		if (!item || restore_entry(io, t, i, ret, item, &moved) < 0) {
 			out_of_memory = true;
 			continue;
 		}
@@ -176,7 +281,9 @@ static int take_back(struct kernel_io *io, struct undo_store *store, const struc
 	size_t failed_before = ret->n_failed;
 	int r = restore_transaction(io, t, ret);
 
-	/* A value that could not be put back: the transaction stays as it is, so that the next try takes it up again. */
+	/* A value that could not be put back: the transaction stays, so that the next try takes it up again. */
+	if (r >= 0 && ret->n_failed > failed_before && t->state == TRANSACTION_UNCONFIRMED)
+		return undo_mark(store, t->number, TRANSACTION_OPEN, note); /* half of it is gone: nothing to confirm */
 	if (r < 0 || ret->n_failed > failed_before)
 		return r;
 	return undo_mark(store, t->number, TRANSACTION_UNDONE, note);

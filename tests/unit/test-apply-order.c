@@ -114,6 +114,183 @@ static void test_what_may_have_changed_stays_on_record(void **state)
 	engine_expect_value(&e, VM "swappiness", "60");
 }
 
+static void test_rollback_all_goes_on_where_it_stopped(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+	_cleanup_(restore_clear) struct restore restore = {};
+
+	engine_apply(&e, "[vm]\nswappiness = 10\ndirty_bytes = 256M\n");
+	engine_restart(&e);
+	engine_apply(&e, "[vm]\nswappiness = 20\ndirty_ratio = 30\n");
+	fake_kernel_refuse(e.kernel, VM "swappiness", -EBUSY);
+	fake_kernel_refuse(e.kernel, VM "dirty_bytes", -EBUSY);
+	rollback(&e, true, &restore);
+	assert_true(restore.n_failed > 0);
+	assert_int_equal(restore.n_foreign, 0);
+
+	fake_kernel_refuse(e.kernel, VM "swappiness", 0);
+	fake_kernel_refuse(e.kernel, VM "dirty_bytes", 0);
+	restore_clear(&restore);
+	rollback(&e, true, &restore);
+	assert_int_equal(restore.n_failed, 0);
+	engine_expect_value(&e, VM "swappiness", "60");
+	engine_expect_value(&e, VM "dirty_ratio", "20");
+	engine_expect_value(&e, VM "dirty_bytes", "0");
+}
+
+/* The second part of a pool has come, and the end with it before that was noted. */
+static void test_crash_between_two_parts_of_a_pool(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+	_cleanup_(restore_clear) struct restore restore = {};
+
+	engine_restart(&e);
+	assert_int_equal(undo_begin(e.store, "apply"), 0);
+	assert_int_equal(undo_before(e.store, "hugetlb.2M.pages", HUGE_2M "nr_hugepages", "0", "2000"), 0);
+	assert_int_equal(undo_after(e.store, "hugetlb.2M.pages", HUGE_2M "nr_hugepages", "1024"), 0);
+	fake_kernel_set(e.kernel, HUGE_2M "nr_hugepages", "1990");
+	engine_restart(&e);
+	assert_int_equal(apply_recover(e.io, e.store, 0, &restore), 0);
+	assert_int_equal(restore.n_foreign + restore.n_failed, 0);
+	engine_expect_value(&e, HUGE_2M "nr_hugepages", "0");
+}
+
+/* THP going back on makes the kernel raise it anew, or going off lower it: that is not someone else's doing. */
+static void move_min_free(void *userdata, unsigned write)
+{
+	struct engine *e = userdata;
+
+	if (streq(fake_kernel_write_path(e->kernel, write), THP "enabled"))
+		fake_kernel_set(e->kernel, VM "min_free_kbytes", "70000");
+}
+
+static void test_what_the_way_back_moves_comes_back_too(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+	_cleanup_(restore_clear) struct restore restore = {};
+
+	engine_apply(&e, "[thp]\nenabled = always\n");
+	engine_expect_value(&e, VM "min_free_kbytes", "67584");
+	fake_kernel_on_write(e.kernel, move_min_free, &e);
+	rollback(&e, false, &restore);
+	assert_int_equal(restore.n_foreign + restore.n_failed, 0);
+	engine_expect_value(&e, VM "min_free_kbytes", "20000");
+}
+
+static void test_a_foreign_value_stays_though_the_way_back_moves_it(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+	_cleanup_(restore_clear) struct restore restore = {};
+
+	engine_apply(&e, "[thp]\nenabled = always\n");
+	fake_kernel_set(e.kernel, VM "min_free_kbytes", "69000");
+	fake_kernel_on_write(e.kernel, move_min_free, &e);
+	rollback(&e, false, &restore);
+	assert_int_equal(restore.n_foreign, 1);
+	engine_expect_value(&e, VM "min_free_kbytes", "70000");
+}
+
+static void test_half_taken_back_cannot_be_confirmed(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+	_cleanup_(restore_clear) struct restore restore = {};
+	unsigned number;
+
+	engine_plan(&e, "[vm]\nswappiness = 10\nvfs_cache_pressure = 50\n");
+	engine_restart(&e);
+	assert_int_equal(apply_plan(e.plan, &e.facts, e.io, e.store,
+				    &(struct apply_options){ .confirm_within_sec = 60 }, &e.diags, &e.result),
+			 0);
+	fake_kernel_refuse(e.kernel, VM "swappiness", -EBUSY);
+	engine_restart(&e);
+	assert_int_equal(apply_recover(e.io, e.store, UINT64_MAX, &restore), 0);
+	assert_int_equal(restore.n_failed, 1);
+	engine_restart(&e);
+	assert_int_equal(apply_confirm(e.store, &number), -ENOENT);
+
+	fake_kernel_refuse(e.kernel, VM "swappiness", 0);
+	restore_clear(&restore);
+	assert_int_equal(apply_recover(e.io, e.store, 0, &restore), 0);
+	engine_expect_value(&e, VM "swappiness", "60");
+	engine_expect_value(&e, VM "vfs_cache_pressure", "100");
+}
+
+static void hvo_is_broken_and_was_on(struct facts *facts)
+{
+	facts_set_word(facts, FACTS_STRUCT_PAGE, FACT_HVO_DEFECT, "restore", CONFIDENCE_PROBED, "test");
+	facts_set_boolean(facts, FACTS_STRUCT_PAGE, FACT_HVO_SUPPORTED, true, CONFIDENCE_READ, "test");
+	facts_set_boolean(facts, FACTS_STRUCT_PAGE, FACT_HVO_ENABLED, false, CONFIDENCE_READ, "test");
+	facts_set_number(facts, FACTS_STRUCT_PAGE, FACT_SECTION_MEMMAP_PAGES, 32768, CONFIDENCE_COMPUTED, "test");
+	facts->groups |= FACTS_STRUCT_PAGE;
+}
+
+static void hvo_is_perhaps_broken(struct facts *facts)
+{
+	facts_set_word(facts, FACTS_STRUCT_PAGE, FACT_HVO_DEFECT, "unknown", CONFIDENCE_INFERRED, "test");
+	facts_set_boolean(facts, FACTS_STRUCT_PAGE, FACT_HVO_DEFECT_SUSPECTED, true, CONFIDENCE_INFERRED, "test");
+	facts_set_boolean(facts, FACTS_STRUCT_PAGE, FACT_HVO_SUPPORTED, true, CONFIDENCE_READ, "test");
+	facts_set_boolean(facts, FACTS_STRUCT_PAGE, FACT_HVO_ENABLED, false, CONFIDENCE_READ, "test");
+	facts->groups |= FACTS_STRUCT_PAGE;
+}
+
+/* Switched off, but 512 pages that were optimised before are in the pool still. */
+static void test_broken_hvo_that_was_on_freezes_the_pools(void **state)
+{
+	static const char policy[] = "[hugetlb]\nshrink = yes\n2M.pages = 64\n";
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	e.preset = hvo_is_broken_and_was_on;
+	fake_kernel_set(e.kernel, HUGE_2M "nr_hugepages", "512");
+	fake_kernel_set(e.kernel, "/proc/vmstat", "nr_memmap_pages 512\nnr_memmap_boot_pages 28672\n");
+	engine_apply(&e, policy);
+	engine_expect(&e, "hugetlb.2M.pages", OUTCOME_UNSAFE);
+	engine_expect_reason(&e, "hugetlb.2M.pages", "corrupts memory");
+	assert_int_equal(fake_kernel_writes(e.kernel), 0);
+
+	/* Nothing is optimised. */
+	fake_kernel_set(e.kernel, "/proc/vmstat", "nr_memmap_pages 0\nnr_memmap_boot_pages 32768\n");
+	engine_apply(&e, policy);
+	engine_expect(&e, "hugetlb.2M.pages", OUTCOME_APPLIED);
+}
+
+static void test_a_suspected_kernel_is_taken_for_broken(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	e.preset = hvo_is_perhaps_broken;
+	engine_apply(&e, "[vm]\nhugetlb_optimize_vmemmap = on\n");
+	engine_expect(&e, "vm.hugetlb_optimize_vmemmap", OUTCOME_UNSAFE);
+	engine_expect_reason(&e, "vm.hugetlb_optimize_vmemmap", "may corrupt memory");
+	assert_int_equal(fake_kernel_writes(e.kernel), 0);
+}
+
+/* Undo is bound by it as well.  Files serve as the kernel, with the defect as a fact that an earlier run has found. */
+static void test_rollback_does_not_shrink_a_pool_of_a_broken_kernel(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+	_cleanup_(undo_store_freep) struct undo_store *store = NULL;
+	_cleanup_(kernel_io_freep) struct kernel_io *io = NULL;
+	_cleanup_(restore_clear) struct restore restore = {};
+	_cleanup_free_ char *now = NULL;
+
+	temp_dir_write(&d, "proc/sys/kernel/random/boot_id", BOOT_ID "\n");
+	temp_dir_write(&d, "proc/sys/vm/hugetlb_optimize_vmemmap", "1\n");
+	temp_dir_write(&d, &(HUGE_2M "nr_hugepages")[1], "512\n");
+	temp_dir_write(&d, "run/mmopt/probes", "mmopt-probes 1 " BOOT_ID "\nhvo.defect\tword\trestore\tprobed\ttest\n");
+	assert_int_equal(kernel_io_open(d.path, &io), 0);
+	assert_int_equal(undo_store_open(d.fd, BOOT_ID, true, &store, NULL), 0);
+	assert_int_equal(undo_begin(store, "apply"), 0);
+	assert_int_equal(undo_before(store, "hugetlb.2M.pages", HUGE_2M "nr_hugepages", "0", "512"), 0);
+	assert_int_equal(undo_after(store, "hugetlb.2M.pages", HUGE_2M "nr_hugepages", "512"), 0);
+	assert_int_equal(undo_end(store, TRANSACTION_COMMITTED, 0, NULL), 0);
+
+	assert_int_equal(apply_rollback(io, store, false, &restore), 0);
+	assert_int_equal(restore.n_failed, 1);
+	assert_non_null(strstr(restore.items[0].reason, "corrupts memory"));
+	assert_int_equal(kernel_io_read_line(io, HUGE_2M "nr_hugepages", &now), 0);
+	assert_string_equal(now, "512");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +300,14 @@ int main(void)
 		cmocka_unit_test(test_a_node_pool_is_not_shrunk_after_the_total_grew),
 		cmocka_unit_test(test_overcommit_off_and_a_pool_that_takes_the_limit),
 		cmocka_unit_test(test_what_may_have_changed_stays_on_record),
+		cmocka_unit_test(test_rollback_all_goes_on_where_it_stopped),
+		cmocka_unit_test(test_crash_between_two_parts_of_a_pool),
+		cmocka_unit_test(test_what_the_way_back_moves_comes_back_too),
+		cmocka_unit_test(test_a_foreign_value_stays_though_the_way_back_moves_it),
+		cmocka_unit_test(test_half_taken_back_cannot_be_confirmed),
+		cmocka_unit_test(test_broken_hvo_that_was_on_freezes_the_pools),
+		cmocka_unit_test(test_a_suspected_kernel_is_taken_for_broken),
+		cmocka_unit_test(test_rollback_does_not_shrink_a_pool_of_a_broken_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "test.h"
 
-#include <locale.h>
 
 #include "base/number.h"
 
@@ -254,20 +253,6 @@ static void bytes_for_people(void **state)
 		assert_string_equal(format_bytes(cases[i].bytes, buf), cases[i].text);
 }
 
-/* Proves something only where a locale with a decimal comma is there; such a machine is not needed to pass. */
-static void decimal_comma_makes_no_difference(void **state)
-{
-	char buf[24];
-	uint32_t permyriad;
-
-	if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "de_DE"))
-		skip();
-	assert_string_equal(format_bytes(1536, buf), "1.5 KiB");
-	assert_int_equal(parse_percent("12.5%", &permyriad), 0);
-	assert_int_equal(parse_percent("12,5%", &permyriad), -EINVAL);
-	setlocale(LC_ALL, "C");
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -279,7 +264,6 @@ int main(void)
 		cmocka_unit_test(octal_reading),
 		cmocka_unit_test(sizes_written_exactly),
 		cmocka_unit_test(bytes_for_people),
-		cmocka_unit_test(decimal_comma_makes_no_difference),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,7 +148,8 @@ static int take_lock(struct undo_store *s, int *ret_holder_pid)
 	char text[24] = "";
 	int r;
 
-	s->lock_fd = open_in_root(s->root_fd, STATE_DIR "/lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0644);
+	/* Who can open a file can lock it, for reading only too: 0600, lest any user hold up apply and the way back. */
+	s->lock_fd = open_in_root(s->root_fd, STATE_DIR "/lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
 	if (s->lock_fd < 0)
 		return s->lock_fd;
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
@@ -402,7 +403,7 @@ int undo_mark(struct undo_store *s, unsigned number, enum transaction_state stat
 
 static int open_confirm_lock(struct undo_store *s, int flags)
 {
-	return open_in_root(s->root_fd, STATE_DIR "/confirm.lock", flags | O_NOFOLLOW, 0644);
+	return open_in_root(s->root_fd, STATE_DIR "/confirm.lock", flags | O_NOFOLLOW, 0600);
 }
 
 int undo_confirm_hold(struct undo_store *s)

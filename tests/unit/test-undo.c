@@ -68,6 +68,23 @@ static void test_other_boot_is_dropped(void **state)
 	assert_int_equal(fstatat(d.fd, "run/mmopt/transactions/0001", &st, 0), -1);
 }
 
+/* flock(2) asks for no write permission: a lock that all may open all may hold. */
+static void test_locks_are_not_for_other_users(void **state)
+{
+	static const char *const locks[] = { "run/mmopt/lock", "run/mmopt/confirm.lock" };
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+	_cleanup_(undo_store_freep) struct undo_store *store = open_store(&d, BOOT);
+	int fd = undo_confirm_hold(store);
+	struct stat st;
+
+	assert_true(fd >= 0);
+	close(fd);
+	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++) {
+		assert_int_equal(fstatat(d.fd, locks[i], &st, 0), 0);
+		assert_int_equal(st.st_mode & 077, 0);
+	}
+}
+
 static void test_one_transaction_at_a_time(void **state)
 {
 	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
@@ -182,6 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_record_survives_a_restart),
 		cmocka_unit_test(test_other_boot_is_dropped),
+		cmocka_unit_test(test_locks_are_not_for_other_users),
 		cmocka_unit_test(test_one_transaction_at_a_time),
 		cmocka_unit_test(test_nothing_there_yet),
 		cmocka_unit_test(test_torn_last_line),

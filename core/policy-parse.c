@@ -49,7 +49,7 @@ static const char *command_file(const char *path)
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		if (streq(path, paths[i]))
 			return strrchr(paths[i], '/') + 1;
-	return NULL;
+	return startswith(path, "/sys/kernel/mm/hugepages/") && endswith(path, "/demote") ? "demote" : NULL;
 }
 
 static int report_raw_key(struct policy_parser *p, unsigned line, const char *section, const char *key,
@@ -94,6 +94,12 @@ static int find_raw(struct policy_parser *p, unsigned line, const char *section,
 	command = command_file(path);
 	if (command) {
 		policy_error(p, line, key, "%s is a command, not a setting: it would run at each apply", command);
+		return 0;
+	}
+	if (endswith(path, "/nr_hugepages_mempolicy")) {
+		policy_error(p, line, key,
+			     "this is another door to a huge page pool, past its memory guard; use \"2M.pages\" or "
+			     "\"2M.node0.pages\" in [hugetlb]");
 		return 0;
 	}
 	r = catalogue_find_path(path, ret);

@@ -265,6 +265,15 @@ static void case_12_raw_keys_that_the_catalogue_knows(void **state)
 		  "error: t:2: vm.swappiness: \"300\" is out of range; it takes 0 to 200\n");
 	text_says("[sysctl]\nvm.drop_caches = 3\n",
 		  "error: t:2: vm.drop_caches: drop_caches is a command, not a setting: it would run at each apply\n");
+	text_says("[sysctl]\nvm.nr_hugepages_mempolicy = 64\n",
+		  "error: t:2: vm.nr_hugepages_mempolicy: this is another door to a huge page pool, past its memory "
+		  "guard; use \"2M.pages\" or \"2M.node0.pages\" in [hugetlb]\n");
+	text_says("[sysfs]\nkernel/mm/hugepages/hugepages-2048kB/nr_hugepages_mempolicy = 64\n"
+		  "kernel/mm/hugepages/hugepages-1048576kB/demote = 1\n",
+		  "error: t:2: kernel/mm/hugepages/hugepages-2048kB/nr_hugepages_mempolicy: this is another door to a "
+		  "huge page pool, past its memory guard; use \"2M.pages\" or \"2M.node0.pages\" in [hugetlb]\n"
+		  "error: t:3: kernel/mm/hugepages/hugepages-1048576kB/demote: demote is a command, not a setting: it "
+		  "would run at each apply\n");
 	text_says(
 		"[sysctl]\nvm.nr_hugepages = 64\n",
 		"error: t:2: vm.nr_hugepages: this is for the default huge page size, whichever that is; name the size: "

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
+#include <termios.h>
 #include <time.h>
 
 #include "base/fileio.h"
@@ -184,6 +185,9 @@ int confirm_wait(const struct confirm_wait *w, const sigset_t *signals, enum con
 		*ret = CONFIRM_RECORD;
 		return r < 0 ? r : 0;
 	}
+	/* An Enter from before the question is no answer to it. */
+	if (has_user())
+		tcflush(STDIN_FILENO, TCIFLUSH);
 	fds[POLL_SIGNAL] = (struct pollfd){ .fd = signal_fd, .events = POLLIN };
 	fds[POLL_RECORD] = (struct pollfd){ .fd = record_fd, .events = POLLIN };
 	fds[POLL_TERMINAL] = (struct pollfd){ .fd = has_user() ? STDIN_FILENO : -1, .events = POLLIN };

@@ -113,8 +113,13 @@ pid, fd = pty.fork()
 if pid == 0:
     os.execv(program, [program, *rest])
 shown = b''
+if answer == 'early':
+    os.write(fd, b'\r')
 while b'Enter' not in shown:
     shown += os.read(fd, 4096)
+if answer == 'early':
+    time.sleep(0.3)
+    answer = 'interrupt'
 if answer == 'hangup':
     os.close(fd)
 else:
@@ -130,7 +135,8 @@ PY
 at_terminal enter
 [ "$(cat "$WORK/out")" = 0 ] || fail "Enter: exit status $(cat "$WORK/out")"
 value_is /proc/sys/vm/swappiness 10
-for answer in interrupt hangup; do
+# early: an Enter from before the question is none to it, and Ctrl-C follows.
+for answer in interrupt hangup early; do
 	at_terminal $answer
 	[ "$(cat "$WORK/out")" = 1 ] || fail "$answer: exit status $(cat "$WORK/out")"
 	value_is /proc/sys/vm/swappiness 60

@@ -84,6 +84,21 @@ static void test_overcommit_off_and_a_pool_that_takes_the_limit(void **state)
 	engine_expect_reason(&e, "hugetlb.2M.pages", "CommitLimit");
 }
 
+/* zswap asks for its compressor when it starts, and the kernel loads the module then: not in /proc/crypto is not missing. */
+static void case_09_a_compressor_that_is_not_loaded_yet(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	fake_kernel_set(e.kernel, "/lib/modules/6.18.0/modules.alias",
+			"# Aliases\nalias crypto-lz4hc lz4hc\nalias crypto-lz4 lz4\n");
+	engine_apply(&e, "[zswap]\ncompressor = lz4\n");
+	engine_expect(&e, "zswap.compressor", OUTCOME_APPLIED);
+	engine_expect_reason(&e, "zswap.compressor", "not loaded yet");
+	engine_restart(&e);
+	engine_apply(&e, "[zswap]\ncompressor = lz\n");
+	engine_expect(&e, "zswap.compressor", OUTCOME_REFUSED);
+}
+
 static void hide_for_good(void *userdata, unsigned write)
 {
 	struct engine *e = userdata;
@@ -299,6 +314,7 @@ int main(void)
 		cmocka_unit_test(test_a_lifted_floor_is_taken_back_with_the_rest),
 		cmocka_unit_test(test_a_node_pool_is_not_shrunk_after_the_total_grew),
 		cmocka_unit_test(test_overcommit_off_and_a_pool_that_takes_the_limit),
+		cmocka_unit_test(case_09_a_compressor_that_is_not_loaded_yet),
 		cmocka_unit_test(test_what_may_have_changed_stays_on_record),
 		cmocka_unit_test(test_rollback_all_goes_on_where_it_stopped),
 		cmocka_unit_test(test_crash_between_two_parts_of_a_pool),

@@ -59,6 +59,7 @@ static int load_transaction(struct undo_store *s, const char *name, bool write)
 	_cleanup_close_ int fd = -EBADF;
 	struct transaction *grown;
 	uint64_t number;
+	char undone[24];
 	size_t size;
 	int r;
 
@@ -70,6 +71,11 @@ static int load_transaction(struct undo_store *s, const char *name, bool write)
 		return 0;
 	}
 	fd = openat(s->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT) {
+		/* Marked and renamed since it was listed. */
+		record_name(undone, sizeof(undone), (unsigned)number, UNDONE_SUFFIX);
+		fd = openat(s->dir_fd, undone, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	}
 	if (fd < 0)
 		return -errno;
 	r = check_trusted(fd);
@@ -104,7 +110,22 @@ static int compare_number(const void *a, const void *b)
 {
 	const struct transaction *x = a, *y = b;
 
-	return x->number < y->number ? -1 : x->number > y->number;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return x->state < y->state ? -1 : x->state > y->state;
+}
+
+/* A record that was renamed during the listing may have been met under both names: what it says last counts. */
+static void drop_doubles(struct undo_store *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_transactions; i++) {
+		if (n > 0 && s->transactions[n - 1].number == s->transactions[i].number)
+			transaction_clear(&s->transactions[--n]);
+		s->transactions[n++] = s->transactions[i];
+	}
+	s->n_transactions = n;
 }
 
 static int load_transactions(struct undo_store *s, bool write)
@@ -129,6 +150,7 @@ static int load_transactions(struct undo_store *s, bool write)
 	}
 	if (s->n_transactions > 1)
 		qsort(s->transactions, s->n_transactions, sizeof(*s->transactions), compare_number);
+	drop_doubles(s);
 	return 0;
 }
 

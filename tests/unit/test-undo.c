@@ -68,6 +68,33 @@ static void test_other_boot_is_dropped(void **state)
 	assert_int_equal(fstatat(d.fd, "run/mmopt/transactions/0001", &st, 0), -1);
 }
 
+/* Who waits for a confirmation reads the record just when another process marks it, and gives it another name. */
+static void test_a_record_that_is_renamed_while_it_is_read(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+
+	for (unsigned i = 0; i < 100; i++) {
+		struct undo_store *store = open_store(&d, BOOT), *reader = NULL;
+		unsigned number;
+		int status;
+		pid_t pid;
+
+		record_two(store);
+		number = undo_current(store)->number;
+		assert_int_equal(undo_end(store, TRANSACTION_UNCONFIRMED, 0, NULL), 0);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0)
+			_exit(undo_mark(store, number, TRANSACTION_UNDONE, NULL) < 0);
+		do {
+			assert_int_equal(undo_store_open(d.fd, BOOT, false, &reader, NULL), 0);
+			undo_store_free(TAKE_PTR(reader));
+		} while (waitpid(pid, &status, WNOHANG) == 0);
+		assert_int_equal(status, 0);
+		undo_store_free(store);
+	}
+}
+
 /* flock(2) asks for no write permission: a lock that all may open all may hold. */
 static void test_locks_are_not_for_other_users(void **state)
 {
@@ -199,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_record_survives_a_restart),
 		cmocka_unit_test(test_other_boot_is_dropped),
+		cmocka_unit_test(test_a_record_that_is_renamed_while_it_is_read),
 		cmocka_unit_test(test_locks_are_not_for_other_users),
 		cmocka_unit_test(test_one_transaction_at_a_time),
 		cmocka_unit_test(test_nothing_there_yet),

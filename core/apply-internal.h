@@ -42,7 +42,8 @@ int apply_refused(struct apply_context *c, struct step *step, int error);
 int apply_pool(struct apply_context *c, struct step *step);
 
 /* Takes the entries of a transaction back, newest first, and appends what became of each to *ret. 0 or -ENOMEM. */
-int restore_transaction(struct kernel_io *io, const struct transaction *t, struct restore *ret);
+int restore_transaction(struct kernel_io *io, struct undo_store *store, const struct transaction *t,
+			struct restore *ret);
 
 /* printf into step->reason. 0 or -ENOMEM. */
 int step_reason(struct step *step, const char *fmt, ...) _printf_(2, 3);

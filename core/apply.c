@@ -368,7 +368,7 @@ static int take_all_back(struct apply_context *c, const char *cause, enum apply_
 {
 	_cleanup_(restore_clear) struct restore restore = {};
 	bool stuck;
-	int r = restore_transaction(c->io, undo_current(c->store), &restore), t;
+	int r = restore_transaction(c->io, c->store, undo_current(c->store), &restore), t;
 
 	stuck = r < 0 || restore.n_failed > 0;
 	/* Where something is left to be put back the record stays open: the next start tries again. */

@@ -92,8 +92,8 @@ static int say(struct restore_item *item, char *reason)
 	return reason ? 0 : -ENOMEM;
 }
 
-static int write_back(struct kernel_io *io, const struct tunable *row, const struct undo_entry *e,
-		      struct restore_item *item)
+static int write_back(struct kernel_io *io, struct undo_store *store, const struct transaction *t,
+		      const struct tunable *row, const struct undo_entry *e, struct restore_item *item)
 {
 	_cleanup_free_ char *now = NULL;
 	int r = kernel_io_write(io, e->path, e->before), read_error;
@@ -106,6 +106,9 @@ static int write_back(struct kernel_io *io, const struct tunable *row, const str
 		item->outcome = RESTORE_DONE;
 		return 0;
 	}
+	/* Half of it (pages in use, a short write).  Where that cannot be noted the next try leaves it as someone else's. */
+	if (read_error >= 0 && !streq(now, item->from))
+		(void)!undo_left(store, t->number, e->path, now);
 	item->outcome = RESTORE_FAILED;
 	item->error = r < 0 ? r : read_error;
 	if (r < 0)
@@ -159,19 +162,19 @@ static int look_at_disturbed(struct kernel_io *io, const struct transaction *t, 
 }
 
 /* Writes e back, and sees whether the kernel moved the tunable that e's row disturbs. */
-static int write_back_and_look(struct kernel_io *io, const struct transaction *t, size_t i, const struct tunable *row,
-			       struct restore_item *item, struct moved *moved)
+static int write_back_and_look(struct kernel_io *io, struct undo_store *store, const struct transaction *t, size_t i,
+			       const struct tunable *row, struct restore_item *item, struct moved *moved)
 {
 	_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
 	_cleanup_free_ char *before = NULL;
 	int r = 0;
 
 	if (!row->disturbs)
-		return write_back(io, row, &t->entries[i], item);
+		return write_back(io, store, t, row, &t->entries[i], item);
 	moved_clear(moved);
 	r = look_at_disturbed(io, t, i, row, &before, moved);
 	if (r >= 0)
-		r = write_back(io, row, &t->entries[i], item);
+		r = write_back(io, store, t, row, &t->entries[i], item);
 	if (r < 0 || !before || catalogue_find_id(row->disturbs, &ref) < 0)
 		return r;
 	r = tunable_read(io, ref.tunable, moved->path, &moved->to);
@@ -203,8 +206,8 @@ static bool must_stay(struct kernel_io *io, const struct tunable *row, const str
 	return facts_probe(&facts, io, FACTS_KERNEL | FACTS_STRUCT_PAGE) >= 0 && pool_shrink_corrupts(&facts, io);
 }
 
-static int restore_entry(struct kernel_io *io, const struct transaction *t, size_t i, const struct restore *earlier,
-			 struct restore_item *item, struct moved *moved)
+static int restore_entry(struct kernel_io *io, struct undo_store *store, const struct transaction *t, size_t i,
+			 const struct restore *earlier, struct restore_item *item, struct moved *moved)
 {
 	const struct undo_entry *e = &t->entries[i];
 	_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
@@ -223,7 +226,7 @@ static int restore_entry(struct kernel_io *io, const struct transaction *t, size
 		return 0;
 	}
 	if (moved->to && streq(moved->path, e->path) && streq(moved->to, item->from))
-		return write_back_and_look(io, t, i, row, item, moved);
+		return write_back_and_look(io, store, t, i, row, item, moved);
 	if (!is_ours(t, row, e, item->from) || partner_is_foreign(io, t, row)) {
 		if (waits_for_another(earlier, row, e)) {
 			item->outcome = RESTORE_FAILED;
@@ -239,7 +242,7 @@ static int restore_entry(struct kernel_io *io, const struct transaction *t, size
 					   "kernel: left, until the next boot",
 					   item->from));
 	}
-	return write_back_and_look(io, t, i, row, item, moved);
+	return write_back_and_look(io, store, t, i, row, item, moved);
 }
 
 static struct restore_item *new_item(struct restore *ret, const struct undo_entry *e)
@@ -255,7 +258,8 @@ static struct restore_item *new_item(struct restore *ret, const struct undo_entr
 	return grown->id && grown->path && grown->to ? grown : NULL;
 }
 
-int restore_transaction(struct kernel_io *io, const struct transaction *t, struct restore *ret)
+int restore_transaction(struct kernel_io *io, struct undo_store *store, const struct transaction *t,
+			struct restore *ret)
 {
 	_cleanup_(moved_clear) struct moved moved = {};
 	bool out_of_memory = false;
@@ -264,7 +268,7 @@ int restore_transaction(struct kernel_io *io, const struct transaction *t, struc
 	for (size_t i = t->n_entries; i-- > 0;) {
 		struct restore_item *item = new_item(ret, &t->entries[i]);
 
-		if (!item || restore_entry(io, t, i, ret, item, &moved) < 0) {
+		if (!item || restore_entry(io, store, t, i, ret, item, &moved) < 0) {
 			out_of_memory = true;
 			continue;
 		}
@@ -279,7 +283,7 @@ static int take_back(struct kernel_io *io, struct undo_store *store, const struc
 		     struct restore *ret)
 {
 	size_t failed_before = ret->n_failed;
-	int r = restore_transaction(io, t, ret);
+	int r = restore_transaction(io, store, t, ret);
 
 	/* A value that could not be put back: the transaction stays, so that the next try takes it up again. */
 	if (r >= 0 && ret->n_failed > failed_before && t->state == TRANSACTION_UNCONFIRMED)

@@ -423,6 +423,29 @@ int undo_mark(struct undo_store *s, unsigned number, enum transaction_state stat
 	return -ENOENT;
 }
 
+int undo_left(struct undo_store *s, unsigned number, const char *path, const char *value)
+{
+	char name[24];
+
+	for (size_t i = 0; i < s->n_transactions; i++) {
+		_cleanup_close_ int fd = -EBADF;
+		int r;
+
+		if (s->transactions[i].number != number)
+			continue;
+		r = transaction_set_after(&s->transactions[i], path, value);
+		if (r < 0)
+			return r;
+		record_name(name, sizeof(name), number, "");
+		fd = openat(s->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0)
+			return -errno;
+		r = drop_torn_line(fd);
+		return r < 0 ? r : RECORD_APPEND(fd, "after", "", path, value);
+	}
+	return -ENOENT;
+}
+
 static int open_confirm_lock(struct undo_store *s, int flags)
 {
 	return open_in_root(s->root_fd, STATE_DIR "/confirm.lock", flags | O_NOFOLLOW, 0600);

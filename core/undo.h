@@ -74,6 +74,8 @@ int undo_end(struct undo_store *store, enum transaction_state state, uint64_t de
 int undo_saved(struct undo_store *store, int64_t saved_bytes);
 /* Changes how an earlier transaction stands (confirm, rollback, recovery). */
 int undo_mark(struct undo_store *store, unsigned number, enum transaction_state state, const char *note);
+/* A try to take that value back left this one there: it is mmopt's own, and the next try goes on from it. */
+int undo_left(struct undo_store *store, unsigned number, const char *path, const char *value);
 /* The transaction being recorded between undo_begin() and undo_end(), or NULL. */
 const struct transaction *undo_current(struct undo_store *store);
 

@@ -230,6 +230,55 @@ static void test_half_taken_back_cannot_be_confirmed(void **state)
 	engine_expect_value(&e, VM "vfs_cache_pressure", "100");
 }
 
+/* The try leaves half a value ("60" written short is 6), or pages in use: still mmopt's own at the next try. */
+static void test_a_way_back_that_got_half_way_is_taken_up_again(void **state)
+{
+	struct fake_file files[ARRAY_SIZE(machine_files)];
+	_cleanup_(engine_donep) struct engine e = {};
+	_cleanup_(restore_clear) struct restore restore = {};
+
+	memcpy(files, machine_files, sizeof(files));
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (streq(files[i].path, HUGE_2M "nr_hugepages"))
+			files[i].in_use = 300;
+	e = engine_make(fake_kernel_new(files, ARRAY_SIZE(files)));
+	engine_apply(&e, "[vm]\nswappiness = 10\n[hugetlb]\n2M.pages = 700\n");
+	fake_kernel_fault(e.kernel, 0, FAKE_SHORT_WRITE);
+	rollback(&e, false, &restore);
+	assert_int_equal(restore.n_failed, 2);
+	engine_expect_value(&e, VM "swappiness", "6");
+	engine_expect_value(&e, HUGE_2M "nr_hugepages", "300");
+
+	restore_clear(&restore);
+	rollback(&e, false, &restore);
+	assert_int_equal(restore.n_foreign, 0);
+	assert_int_equal(restore.n_failed, 1);
+	engine_expect_value(&e, VM "swappiness", "60");
+}
+
+static void memmap_counters_tell(struct facts *facts)
+{
+	facts_set_number(facts, FACTS_STRUCT_PAGE, FACT_STRUCT_PAGE, 64, CONFIDENCE_READ, "test");
+	facts_set_number(facts, FACTS_STRUCT_PAGE, FACT_SECTION_MEMMAP_PAGES, 32768, CONFIDENCE_COMPUTED, "test");
+	facts_set_boolean(facts, FACTS_STRUCT_PAGE, FACT_HVO_SUPPORTED, true, CONFIDENCE_READ, "test");
+	facts_set_number(facts, FACTS_KERNEL, FACT_PAGE_SIZE, 4096, CONFIDENCE_READ, "test");
+	facts->groups |= FACTS_STRUCT_PAGE | FACTS_KERNEL;
+}
+
+/* The switch reads 1 and the pool has its pages, but not one page of descriptors came free. */
+static void test_essential_hvo_without_effect(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	e.preset = memmap_counters_tell;
+	fake_kernel_set(e.kernel, "/proc/vmstat", "nr_memmap_pages 0\nnr_memmap_boot_pages 32768\n");
+	engine_apply(&e, "[Policy]\nEssential = vm.hugetlb_optimize_vmemmap\n"
+			 "[vm]\nhugetlb_optimize_vmemmap = on\n[hugetlb]\n2M.pages = 64\n");
+	assert_int_equal(e.result, APPLY_UNDONE);
+	engine_expect_value(&e, VM "hugetlb_optimize_vmemmap", "0");
+	engine_expect_value(&e, HUGE_2M "nr_hugepages", "0");
+}
+
 static void hvo_is_broken_and_was_on(struct facts *facts)
 {
 	facts_set_word(facts, FACTS_STRUCT_PAGE, FACT_HVO_DEFECT, "restore", CONFIDENCE_PROBED, "test");
@@ -321,6 +370,8 @@ int main(void)
 		cmocka_unit_test(test_what_the_way_back_moves_comes_back_too),
 		cmocka_unit_test(test_a_foreign_value_stays_though_the_way_back_moves_it),
 		cmocka_unit_test(test_half_taken_back_cannot_be_confirmed),
+		cmocka_unit_test(test_a_way_back_that_got_half_way_is_taken_up_again),
+		cmocka_unit_test(test_essential_hvo_without_effect),
 		cmocka_unit_test(test_broken_hvo_that_was_on_freezes_the_pools),
 		cmocka_unit_test(test_a_suspected_kernel_is_taken_for_broken),
 		cmocka_unit_test(test_rollback_does_not_shrink_a_pool_of_a_broken_kernel),

@@ -150,7 +150,9 @@ static void tell_recovered(struct cli *cli, const struct restore *restore)
 {
 	if (restore->n_transactions == 0)
 		return;
-	cli_warning(cli, "a transaction that was not finished has been taken back (%zu %s)", restore->n_items,
+	cli_warning(cli, "a transaction that was not finished %s (%zu of %zu %s)",
+		    restore->n_failed > 0 ? "could be taken back only in part" : "has been taken back",
+		    restore->n_items - restore->n_failed - restore->n_foreign, restore->n_items,
 		    restore->n_items == 1 ? "value" : "values");
 	for (size_t i = 0; i < restore->n_items; i++) {
 		const struct restore_item *item = &restore->items[i];

@@ -91,6 +91,7 @@ wait "$waiter" 2>/dev/null || true
 on confirm
 exits 1
 err_has "nothing waits for a confirmation"
+err_has "a transaction that was not finished has been taken back (1 of 1 value)"
 value_is /proc/sys/vm/swappiness 60
 
 # Foreign changes stay.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "test.h"
 
-
 #include "base/number.h"
 
 static void integers(void **state)

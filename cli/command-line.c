@@ -46,7 +46,7 @@ static void unknown_verb(struct parser *p, const char *name)
 	for (size_t i = 0; i < n; i++)
 		if (nearer_name(name, verbs[i].name, &distance))
 			nearest = verbs[i].name;
-	hint = did_you_mean("", nearest);
+	hint = nearest ? did_you_mean("", nearest) : strdup(", see mmoptctl --help");
 	mistake(p, hint ? xasprintf("unknown verb '%s'%s", name, hint) : NULL);
 }
 
@@ -244,17 +244,31 @@ static void check_options(struct parser *p)
 		mistake(p, xasprintf("--dry-run and --confirm-within exclude each other"));
 }
 
+/* "apply db.conf": the file stands as an argument, as check takes it. */
+static bool looks_like_policy(const char *argument)
+{
+	return endswith(argument, ".conf") || strchr(argument, '/');
+}
+
 static void check_arguments(struct parser *p)
 {
 	const struct verb *v = p->line.verb;
+	const char *extra;
 
-	if (p->line.n_arguments < v->min_arguments)
+	if (p->line.n_arguments < v->min_arguments) {
 		mistake(p, xasprintf("%s needs %s", v->name, v->arguments));
-	else if (p->line.n_arguments > v->max_arguments)
-		mistake(p, v->max_arguments == 0
-				   ? xasprintf("%s takes no arguments, '%s' is too much", v->name, p->line.arguments[0])
-				   : xasprintf("%s takes %s only, '%s' is too much", v->name, v->arguments,
-					       p->line.arguments[v->max_arguments]));
+		return;
+	}
+	if (p->line.n_arguments <= v->max_arguments)
+		return;
+	extra = p->line.arguments[v->max_arguments];
+	if (v->max_arguments > 0)
+		mistake(p, xasprintf("%s takes %s only, '%s' is too much", v->name, v->arguments, extra));
+	else if (looks_like_policy(extra) && !p->line.policy)
+		mistake(p, xasprintf("%s takes no arguments, '%s' is too much (did you mean '--policy=%s'?)", v->name,
+				     extra, extra));
+	else
+		mistake(p, xasprintf("%s takes no arguments, '%s' is too much", v->name, extra));
 }
 
 static void take_verb(struct parser *p, int argc, char **argv)

@@ -66,6 +66,37 @@ static int find(const struct engine *e, const char *name, struct tunable_ref *re
 	return r;
 }
 
+static bool names_row(const struct tunable *row, const char *name)
+{
+	const char *dot = strchr(row->id, '.'), *slash = row->path ? strrchr(row->path, '/') : NULL;
+
+	return (dot && streq(dot + 1, name)) || (slash && streq(slash + 1, name));
+}
+
+/* "swappiness", "nr_hugepages": the name of a setting without its section, or that of the kernel's file; or nearly so. */
+static const char *row_by_bare_name(const char *name)
+{
+	unsigned distance = UINT_MAX;
+	const struct tunable *rows;
+	const char *best = NULL;
+	size_t n;
+
+	rows = catalogue_rows(&n);
+	/* A pool before its shares by node. */
+	for (size_t i = 0; i < n; i++)
+		if (names_row(&rows[i], name) && (!best || strlen(rows[i].id) < strlen(best)))
+			best = rows[i].id;
+	if (best)
+		return best;
+	for (size_t i = 0; i < n; i++) {
+		const char *dot = strchr(rows[i].id, '.');
+
+		if (dot && nearer_name(name, dot + 1, &distance))
+			best = rows[i].id;
+	}
+	return best;
+}
+
 static int unknown(struct cli *cli, const char *name, int error)
 {
 	_cleanup_free_ char *section = strndup(name, strcspn(name, "."));
@@ -75,8 +106,14 @@ static int unknown(struct cli *cli, const char *name, int error)
 		return cli_error(cli, -ENOMEM, "out of memory");
 	if (error == -ENOMEM)
 		return cli_error(cli, error, "out of memory");
-	if (name[0] == '/' || !rest)
+	if (name[0] == '/')
 		return cli_error(cli, error, "unknown tunable '%s', see mmoptctl list", name);
+	if (!rest) {
+		nearest = row_by_bare_name(name);
+		if (nearest)
+			return cli_error(cli, error, "unknown tunable '%s' (did you mean '%s'?)", name, nearest);
+		return cli_error(cli, error, "unknown tunable '%s', see mmoptctl list", name);
+	}
 	nearest = catalogue_nearest(section, rest + 1);
 	if (catalogue_has_section(section) && nearest)
 		return cli_error(cli, error, "unknown tunable '%s' (did you mean '%s.%s'?)", name, section, nearest);

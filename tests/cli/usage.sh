@@ -17,7 +17,7 @@ mistake() {
 }
 
 mistake "unknown verb 'paln' (did you mean 'plan'?)" paln
-mistake "unknown verb 'frobnicate'" frobnicate
+mistake "unknown verb 'frobnicate', see mmoptctl --help" frobnicate
 mistake "unknown option '--polcy' (did you mean '--policy'?)" --polcy=x
 mistake "unknown option '-x'" plan -x
 mistake "unknown option '-M'" -M container status
@@ -25,10 +25,15 @@ mistake "option '--no-pager' takes no argument" --no-pager=yes
 mistake "option '--dry-run' goes with apply, not with verify" verify --dry-run
 mistake "explain needs ID" explain
 mistake "plan takes no arguments, 'now' is too much" plan now
+mistake "plan takes no arguments, 'db.conf' is too much (did you mean '--policy=db.conf'?)" plan db.conf
 mistake "--confirm-within: 'soon' is no time, write 90s, 5min or 1h" apply --confirm-within=soon
 mistake "cannot open the root directory $WORK/none: No such file or directory" plan --root="$WORK/none"
 mistake "unknown tunable 'vm.swapiness' (did you mean 'vm.swappiness'?)" explain vm.swapiness
 mistake "unknown tunable 'vn.swappiness' (did you mean 'vm.swappiness'?)" explain vn.swappiness
+mistake "unknown tunable 'swappiness' (did you mean 'vm.swappiness'?)" explain swappiness
+mistake "unknown tunable 'swapiness' (did you mean 'vm.swappiness'?)" explain swapiness
+mistake "unknown tunable 'nr_hugepages' (did you mean 'hugetlb.*.pages'?)" explain nr_hugepages
+mistake "unknown tunable 'frobnicate', see mmoptctl list" explain frobnicate
 mistake "unknown tunable '/etc/passwd', see mmoptctl list" explain /etc/passwd
 
 run plan --policy
@@ -38,7 +43,7 @@ err_is "mmoptctl: option '--policy' needs FILE"
 # What comes in is shown, but cannot steer the terminal.
 run $'\033[2Jx'
 exits 1
-err_is "mmoptctl: unknown verb '\\x1b[2Jx'"
+err_is "mmoptctl: unknown verb '\\x1b[2Jx', see mmoptctl --help"
 
 run --help
 exits 0

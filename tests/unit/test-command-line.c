@@ -105,8 +105,8 @@ static void takes_what_is_right(void **state)
 static void refuses_what_is_wrong(void **state)
 {
 	is_refused(LINE("paln"), "unknown verb 'paln' (did you mean 'plan'?)");
-	is_refused(LINE("zzzzzzzz"), "unknown verb 'zzzzzzzz'");
-	is_refused(LINE("boot"), "unknown verb 'boot'");
+	is_refused(LINE("zzzzzzzz"), "unknown verb 'zzzzzzzz', see mmoptctl --help");
+	is_refused(LINE("boot"), "unknown verb 'boot', see mmoptctl --help");
 	is_refused(LINE("--polcy=x"), "unknown option '--polcy' (did you mean '--policy'?)");
 	is_refused(LINE("plan", "-x"), "unknown option '-x'");
 	is_refused(LINE("-H", "host"), "unknown option '-H'");
@@ -118,6 +118,10 @@ static void refuses_what_is_wrong(void **state)
 	is_refused(LINE("plan", "--force"), "option '--force' goes with apply, not with plan");
 	is_refused(LINE("--all"), "option '--all' goes with rollback, not with status");
 	is_refused(LINE("plan", "x"), "plan takes no arguments, 'x' is too much");
+	is_refused(LINE("apply", "db.conf"),
+		   "apply takes no arguments, 'db.conf' is too much (did you mean '--policy=db.conf'?)");
+	is_refused(LINE("plan", "./db"), "plan takes no arguments, './db' is too much (did you mean '--policy=./db'?)");
+	is_refused(LINE("plan", "--policy=a", "b.conf"), "plan takes no arguments, 'b.conf' is too much");
 	is_refused(LINE("explain"), "explain needs ID");
 	is_refused(LINE("explain", "a", "b"), "explain takes ID only, 'b' is too much");
 	is_refused(LINE("apply", "--confirm-within=5x"), "--confirm-within: '5x' is no time, write 90s, 5min or 1h");

@@ -307,6 +307,7 @@ static int future_commit_limit(const struct plan *plan, const struct facts *fact
 static int guard_commit(struct plan *plan, const struct facts *facts, struct kernel_io *io)
 {
 	const struct step *mode = plan_find(plan, "vm.overcommit_memory");
+	const struct step *kbytes = plan_find(plan, "vm.overcommit_kbytes");
 	bool is_on = !mode || mode->action != STEP_SET;
 	uint64_t limit, committed;
 	char a[24], b[24];
@@ -330,8 +331,10 @@ static int guard_commit(struct plan *plan, const struct facts *facts, struct ker
 			step, STEP_REFUSE, OUTCOME_UNSAFE,
 			xasprintf(
 				"with overcommit off (2), %s of a CommitLimit of %s would be in use at once: above 80%% "
-				"programs soon cannot fork (raise vm.overcommit_ratio, or --force)",
-				a, b));
+				"programs soon cannot fork (raise %s, or --force)",
+				a, b,
+				kbytes && !streq(kbytes->wanted ?: "0", "0") ? "vm.overcommit_kbytes"
+									     : "vm.overcommit_ratio"));
 		if (r < 0)
 			return r;
 	}

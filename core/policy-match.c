@@ -317,8 +317,12 @@ static void report_unknown_key(struct policy_parser *p, unsigned line, const cha
 			if (nearer_name(name, match_keys[i].name, &best_distance))
 				best = match_keys[i].name;
 	}
-	policy_error(p, line, NULL, "unknown condition \"%s\" in [Match]%s%s%s", policy_shown(name, shown),
-		     best ? "; did you mean \"" : "", best ?: "", best ? "\"?" : "");
+	if (best)
+		policy_error(p, line, NULL, "unknown condition \"%s\" in [Match]; did you mean \"%s\"?",
+			     policy_shown(name, shown), best);
+	else
+		policy_error(p, line, NULL, "unknown condition \"%s\" in [Match]; see mmopt.policy(5), CONDITIONS",
+			     policy_shown(name, shown));
 }
 
 /* One word of a line, taken apart. */

@@ -192,17 +192,18 @@ static int add_essential(struct policy_parser *p, char *id)
 static void report_unknown_id(struct policy_parser *p, unsigned line, const char *id)
 {
 	const char *dot = strchr(id, '.'), *nearest = NULL;
-	_cleanup_free_ char *section = dot ? strndup(id, (size_t)(dot - id)) : NULL;
+	_cleanup_free_ char *section = dot ? strndup(id, (size_t)(dot - id)) : NULL, *filled = NULL;
 	char shown[POLICY_SHOWN_SIZE];
 
 	if (section && p->suggestions_left > 0) {
 		p->suggestions_left--;
 		nearest = catalogue_nearest(section, dot + 1);
+		filled = nearest ? policy_fill_in(nearest, dot + 1) : NULL;
 	}
 	policy_shown(id, shown);
-	if (nearest)
+	if (filled)
 		policy_error(p, line, "Essential", "there is no tunable \"%s\"; did you mean \"%s.%s\"?", shown,
-			     section, nearest);
+			     section, filled);
 	else
 		policy_error(p, line, "Essential", "there is no tunable \"%s\"", shown);
 }
@@ -284,8 +285,8 @@ static int take_option(struct policy_parser *p, unsigned line, const char *key, 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (nearer_name(key, names[i], &best_distance))
 			best = names[i];
-	policy_error(p, line, NULL, "unknown option \"%s\" in [Policy]%s%s%s", policy_shown(key, shown),
-		     best ? "; did you mean \"" : "", best ?: "", best ? "\"?" : "");
+	policy_error(p, line, NULL, "unknown option \"%s\" in [Policy]; %s%s%s", policy_shown(key, shown),
+		     best ? "did you mean \"" : "it takes Essential and MemoryFloor", best ?: "", best ? "\"?" : "");
 	return 0;
 }
 

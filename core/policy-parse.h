@@ -64,6 +64,8 @@ int policy_match_line(struct policy_parser *p, unsigned line, const char *key, c
 /* Reports a key that is not in the catalogue, with what may have been meant. */
 void policy_report_unknown(struct policy_parser *p, unsigned line, const char *section, const char *key,
 			   const char *value);
+/* "hugetlb.*.pages" with the size and node of key in their places, or likely ones; NULL on lack of memory. */
+char *policy_fill_in(const char *name, const char *key);
 void policy_report_unknown_section(struct policy_parser *p, unsigned line, const char *section);
 
 void policy_report_too_large(struct policy_parser *p, const char *path);

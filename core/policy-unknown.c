@@ -14,11 +14,22 @@ static bool take_suggestion(struct policy_parser *p)
 	return true;
 }
 
+/* The node that "node1", "nodes1" and "node-1" mean, as the catalogue writes it; NULL where there is no number. */
+static char *node_name(const char *word, size_t n)
+{
+	size_t letters = 0, digits;
+
+	while (letters < n && !(word[letters] >= '0' && word[letters] <= '9'))
+		letters++;
+	digits = MIN(strspn(word + letters, "0123456789"), (size_t)12);
+	return letters < n && letters + digits == n ? xasprintf("node%.*s", (int)digits, word + letters) : NULL;
+}
+
 /*
  * A name of the catalogue with what the user wrote in the places of size and node: for "2M.page" and "*.pages" that is
  * "2M.pages".  NULL on lack of memory.
  */
-static char *fill_in(const char *name, const char *key)
+char *policy_fill_in(const char *name, const char *key)
 {
 	_cleanup_free_ char *size = NULL, *node = NULL;
 	char *out = NULL;
@@ -30,8 +41,8 @@ static char *fill_in(const char *name, const char *key)
 
 		if (!size && *c >= '0' && *c <= '9')
 			size = strndup(c, MIN(n, (size_t)16));
-		else if (!node && startswith(c, "node") && n > strlen("node"))
-			node = strndup(c, MIN(n, (size_t)16));
+		else if (!node && startswith(c, "node"))
+			node = node_name(c, n);
 	}
 	f = open_memstream(&out, &n_out);
 	if (!f)
@@ -97,12 +108,33 @@ static char *advise_id(const char *id, const char *value)
 	return xasprintf("write \"%s = %s\" in [%.*s]", dot + 1, policy_shown(value, shown), (int)(dot - id), id);
 }
 
+/* The names of the kernel's own files and parameters that go by another name here, or by none. */
+static const char *advice_by_kernel_name(const char *key)
+{
+	static const struct {
+		const char *name, *advice;
+	} table[] = {
+		{ "nr_hugepages", "write \"2M.pages\" in [hugetlb], with the size you mean" },
+		{ "nr_overcommit_hugepages", "write \"2M.overcommit\" in [hugetlb], with the size you mean" },
+		{ "hugepages", "write \"2M.boot_pages\" in [hugetlb], with the size you mean" },
+		{ "drop_caches", "it is a command, not a setting" },
+		{ "compact_memory", "it is a command, not a setting" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (streq(key, table[i].name))
+			return table[i].advice;
+	return NULL;
+}
+
 /* A finished half sentence, or NULL where nothing comes to mind. */
 static char *advise(const char *section, const char *key, const char *value)
 {
 	_cleanup_free_ char *id = id_of_other_writing(key), *filled = NULL;
-	const char *name;
+	const char *name = advice_by_kernel_name(key);
 
+	if (name)
+		return strdup(name);
 	if (id)
 		return advise_id(id, value);
 	name = id_in_other_section(key);
@@ -111,7 +143,7 @@ static char *advise(const char *section, const char *key, const char *value)
 	name = catalogue_nearest(section, key);
 	if (!name)
 		return NULL;
-	filled = fill_in(name, key);
+	filled = policy_fill_in(name, key);
 	return filled ? xasprintf("did you mean \"%s\"?", filled) : NULL;
 }
 

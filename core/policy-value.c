@@ -73,6 +73,12 @@ static bool is_choice(const char *const *choices, const char *text)
 	return false;
 }
 
+/* Takes sizes and shares of memory. */
+static bool is_counted_in_memory(const struct tunable *t)
+{
+	return t->kind == VALUE_INTEGER && (t->unit == UNIT_PAGES || value_unit_bytes(t->unit, 1) != 0);
+}
+
 /* What is wrong with a value of which value_from_policy() says r. */
 static int bad_value(struct policy_parser *p, unsigned line, const struct setting *s, const char *text, int r)
 {
@@ -100,7 +106,10 @@ static int bad_value(struct policy_parser *p, unsigned line, const struct settin
 	}
 	switch (t->kind) {
 	case VALUE_INTEGER:
-		policy_error(p, line, s->id, "\"%s\" is not a number; it takes %s", shown, range);
+		policy_error(p, line, s->id, "\"%s\" is %s; it takes %s", shown,
+			     is_counted_in_memory(t) ? "neither a number nor a size like 64M, whole and without blanks"
+						     : "not a number",
+			     range);
 		break;
 	case VALUE_BOOLEAN:
 		policy_error(p, line, s->id, "\"%s\" is neither yes nor no", shown);
@@ -178,7 +187,7 @@ static int parse_share(struct policy_parser *p, unsigned line, const char *text,
 		policy_error(p, line, s->id, "\"%s\": this is a percentage already; write it without \"%%\"", shown);
 		return 0;
 	}
-	if (t->kind != VALUE_INTEGER || (t->unit != UNIT_PAGES && value_unit_bytes(t->unit, 1) == 0)) {
+	if (!is_counted_in_memory(t)) {
 		policy_error(p, line, s->id,
 			     "\"%s\" is a share of memory, but this is not counted in memory; it takes %s", shown,
 			     tunable_range_text(t, range));

@@ -163,7 +163,7 @@ static void mistakes(void **state)
 		"error: t:6: Architecture: \"x86_46\" is not understood; it takes names like x86_64 or arm64\n"
 		"error: t:7: NumaNodes: \">=two\" is not understood; it takes numbers or bounds like >=2\n"
 		"error: t:8: KernelVersion: \">=\" is not understood; it takes versions like 6.12 or bounds like >=5.18\n"
-		"error: t:9: unknown condition \"Kernel\" in [Match]\n"
+		"error: t:9: unknown condition \"Kernel\" in [Match]; see mmopt.policy(5), CONDITIONS\n"
 		"error: t:11: vm.swappiness: \"300\" is out of range; it takes 0 to 200\n");
 }
 

@@ -83,6 +83,10 @@ static void values_that_do_not_fit_their_tunable(void **state)
 	text_says("[vm]\nswappiness = ten\n",
 		  "error: t:2: vm.swappiness: \"ten\" is not a number; it takes 0 to 200\n");
 	text_says(
+		"[vm]\ndirty_bytes = 1 GB\n",
+		"error: t:2: vm.dirty_bytes: \"1 GB\" is neither a number nor a size like 64M, whole and without blanks; it "
+		"takes a number from 8192 (bytes)\n");
+	text_says(
 		"[vm]\nswappiness = 10k\n",
 		"error: t:2: vm.swappiness: \"10k\" is a size, but this is not counted in memory; it takes 0 to 200\n");
 	text_says(
@@ -140,6 +144,21 @@ static void unknown_names(void **state)
 	text_says("[vm]\nxyzzy_plugh = 10\n", "error: t:2: unknown tunable \"xyzzy_plugh\" in [vm]\n");
 	text_says("[hugetlb]\n2M.node1.page = 1\n",
 		  "error: t:2: unknown tunable \"2M.node1.page\" in [hugetlb]; did you mean \"2M.node1.pages\"?\n");
+	text_says("[hugetlb]\n2M.nodes1.pages = 1\n",
+		  "error: t:2: unknown tunable \"2M.nodes1.pages\" in [hugetlb]; did you mean \"2M.node1.pages\"?\n");
+	text_says(
+		"[vm]\nnr_hugepages = 1\n",
+		"error: t:2: unknown tunable \"nr_hugepages\" in [vm]; write \"2M.pages\" in [hugetlb], with the size you "
+		"mean\n");
+	text_says("[vm]\ndrop_caches = 3\n",
+		  "error: t:2: unknown tunable \"drop_caches\" in [vm]; it is a command, not a setting\n");
+	text_says(
+		"[Policy]\nEssential = hugetlb.1G.page\n",
+		"error: t:2: Essential: there is no tunable \"hugetlb.1G.page\"; did you mean \"hugetlb.1G.pages\"?\n");
+	text_says("[Match]\nHostname = db1\n",
+		  "error: t:2: unknown condition \"Hostname\" in [Match]; see mmopt.policy(5), CONDITIONS\n");
+	text_says("[Policy]\nx = y\n",
+		  "error: t:2: unknown option \"x\" in [Policy]; it takes Essential and MemoryFloor\n");
 	text_says("[vm]\nvm.swappiness = 10\n",
 		  "error: t:2: unknown tunable \"vm.swappiness\" in [vm]; write \"swappiness = 10\" in [vm]\n");
 	text_says("[memory]\nswappiness = 10\n",

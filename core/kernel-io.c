@@ -36,11 +36,35 @@ static int file_open(struct kernel_io *io, const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * Somebody else's system may hold anything under the name of a kernel file: a pipe that nobody writes to, a device.  Only the files
+ * that /proc, /sys and a capture of them have are opened for more than looking.
+ */
+static int file_open_regular(struct kernel_io *io, const char *path, int flags)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct stat st;
+
+	if (io->live)
+		return file_open(io, path, flags);
+	fd = file_open(io, path, O_PATH);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	/* Should it be another file by now, it does not keep us waiting. */
+	return file_open(io, path, flags | O_NONBLOCK);
+}
+
 static int file_read(struct kernel_io *io, const char *path, char **ret, size_t *ret_size)
 {
 	_cleanup_close_ int fd = -EBADF;
 
-	fd = file_open(io, path, O_RDONLY | O_NOCTTY);
+	fd = file_open_regular(io, path, O_RDONLY | O_NOCTTY);
 	if (fd < 0)
 		return fd;
 	return read_fd(fd, 0, ret, ret_size);
@@ -52,7 +76,7 @@ static int file_write(struct kernel_io *io, const char *path, const char *data, 
 	ssize_t n;
 
 	/* Below a captured root these are ordinary files, which keep the tail of a longer old value if not cut. */
-	fd = file_open(io, path, O_WRONLY | O_NOCTTY | (io->live ? 0 : O_TRUNC));
+	fd = file_open_regular(io, path, O_WRONLY | O_NOCTTY | (io->live ? 0 : O_TRUNC));
 	if (fd < 0)
 		return fd;
 	/*

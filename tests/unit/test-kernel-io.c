@@ -215,6 +215,24 @@ static void numbers_are_strict(void **state)
 	}
 }
 
+/* In a system that somebody else made. SIGALRM ends the test where it would wait for ever. */
+static void a_pipe_below_a_root_is_no_kernel_file(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+	_cleanup_(kernel_io_freep) struct kernel_io *io = NULL;
+	_cleanup_free_ char *text = NULL;
+
+	temp_dir_write(&d, "proc/sys/vm/swappiness", "60\n");
+	assert_int_equal(mkfifoat(d.fd, "proc/sys/vm/pipe", 0600), 0);
+	assert_int_equal(kernel_io_open(d.path, &io), 0);
+	alarm(10);
+	assert_int_equal(kernel_io_read(io, "/proc/sys/vm/pipe", &text, NULL), -EINVAL);
+	assert_int_equal(kernel_io_write(io, "/proc/sys/vm/pipe", "1"), -EINVAL);
+	assert_int_equal(kernel_io_read(io, "/proc/sys/vm", &text, NULL), -EISDIR);
+	assert_int_equal(kernel_io_write(io, "/proc/sys/vm/swappiness", "1"), 0);
+	alarm(0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -228,6 +246,7 @@ int main(void)
 		cmocka_unit_test(case_17_a_short_write_is_a_failure_and_not_continued),
 		cmocka_unit_test(keys_in_text),
 		cmocka_unit_test(numbers_are_strict),
+		cmocka_unit_test(a_pipe_below_a_root_is_no_kernel_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

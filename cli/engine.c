@@ -6,6 +6,8 @@
 #include "base/strutil.h"
 #include "core/verify.h"
 
+#define POLICY_DIRECTORIES \
+	"/etc/mmopt/policy.d, /run/mmopt/policy.d, /usr/local/lib/mmopt/policy.d or /usr/lib/mmopt/policy.d"
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 int engine_open(struct cli *cli, struct engine *ret)
@@ -68,6 +70,22 @@ int engine_load_policy(struct cli *cli, struct engine *e)
 	return cli->diags.n_errors > errors_before ? -EBADMSG : 0;
 }
 
+/* A plan without a step is most often a mistake: a file in the wrong place, or a [Match] that was thought to hold. */
+static void tell_why_nothing_is_asked(struct cli *cli, const struct policy *policy)
+{
+	if (policy->n_files == 0)
+		cli_notice(cli, "there is no policy file (*.conf) in " POLICY_DIRECTORIES "; see mmopt.policy(5)");
+	for (size_t i = 0; i < policy->n_files; i++) {
+		const struct policy_file *f = &policy->files[i];
+
+		if (f->masked)
+			diag_add(&cli->diags, DIAG_NOTICE, f->path, 0, NULL, "is empty, or a link to /dev/null");
+		else if (!f->masked_by && !f->matched)
+			diag_add(&cli->diags, DIAG_NOTICE, f->path, 0, NULL, "does not count here: %s",
+				 f->match_reason ?: "its [Match] does not hold");
+	}
+}
+
 int engine_plan(struct cli *cli, struct engine *e)
 {
 	struct plan_options options = { .force = cli->line.force };
@@ -85,7 +103,11 @@ int engine_load_plan(struct cli *cli, struct engine *e)
 {
 	int r = engine_load_policy(cli, e);
 
-	return r < 0 ? r : engine_plan(cli, e);
+	if (r >= 0)
+		r = engine_plan(cli, e);
+	if (r >= 0 && e->plan->n_steps == 0)
+		tell_why_nothing_is_asked(cli, e->policy);
+	return r;
 }
 
 /* A captured system may lack it: its records are then those of one nameless boot. */

@@ -301,7 +301,7 @@ char *plan_summary(const struct plan *plan)
 	_cleanup_free_ char *text = NULL;
 
 	if (plan->n_steps == 0)
-		return strdup("no policy: nothing is asked for");
+		return strdup("nothing is asked for here");
 	if (append_count(&text, count_to_change(plan), "to change", "to change") < 0)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(summary_words); i++) {

@@ -54,6 +54,27 @@ on check --json
 exits 0
 document 'd["verdict"] == "ok" and d["files"][0]["settings_count"] == 1'
 
+# Nothing asked for is no mistake, but why is told.
+policy $'[Match]\nMemoryTotal = >=1024T\n[vm]\nswappiness = 10'
+for verb in plan apply verify status; do
+	on $verb
+	exits 0
+	out_has "nothing is asked for here"
+	err_has "50-test.conf: does not count here: MemoryTotal = >=1024T: this is not known here"
+done
+on explain vm.swappiness
+exits 0
+[ ! -s "$WORK/err" ] || fail "explain asks for nothing and has nothing to tell"
+: >"$f"
+on plan
+exits 0
+err_is "mmoptctl: notice: /etc/mmopt/policy.d/50-test.conf: is empty, or a link to /dev/null"
+rm "$f"
+on plan
+exits 0
+err_has "there is no policy file (*.conf) in /etc/mmopt/policy.d, "
+policy $'[vm]\nswappiness = 10'
+
 # Unreadable, which root never sees.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	chmod 600 "$f"

@@ -135,3 +135,12 @@ for verb in facts list savings 'savings --what-if'; do
 	on $verb
 	exits 0
 done
+
+# A record that cannot be understood: nothing is written over it, and it is said where to look.
+printf 'mmopt-undo 1\tx\tapply\t1\ngarbage\n' >"$ROOT/run/mmopt/transactions/0999"
+for verb in apply rollback; do
+	on $verb
+	exits 1
+	err_has "a record in /run/mmopt/transactions is damaged"
+	[ "$(wc -l <"$WORK/err")" = 1 ] || fail "$verb: not one line"
+done

@@ -8,7 +8,11 @@ switch=/proc/sys/vm/hugetlb_optimize_vmemmap
 pool=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
 [ -e "$switch" ] || skip "this kernel has no HVO"
 [ -n "$(vmstat nr_memmap_boot_pages)" ] || skip "this kernel has no nr_memmap counters (before 6.11)"
-[ "$(cat "$switch")" = 0 ] || skip "HVO is on already"
+# The switch counts for pages allocated from then on: those that are optimised already do not mind.
+if [ "$(cat "$switch")" = 1 ]; then
+	trap 'echo 1 >"$switch"; live_done' EXIT
+	echo 0 >"$switch"
+fi
 
 had=$(cat "$pool")
 printf '[vm]\nhugetlb_optimize_vmemmap = auto\n[hugetlb]\n2M.pages = %d\n' $((had + 512)) >"$WORK/policy.conf"

@@ -15,7 +15,6 @@ had=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages 2>/dev/null || 
 } >"$WORK/policy.conf"
 printf '[vm]\nswappiness = keep\n' >"$WORK/nothing.conf"
 
-mmopt rollback --all >/dev/null 2>&1 || true
 snapshot >"$WORK/before"
 last_record() {
 	find /run/mmopt/transactions -type f -printf '%f\n' 2>/dev/null | sed 's/\.undone$//' | sort -n | tail -n 1

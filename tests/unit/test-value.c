@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "test.h"
 
-#include <locale.h>
-
 #include "core/value.h"
 
 #define _cleanup_value_ _cleanup_(value_clear)
@@ -181,16 +179,6 @@ static void case_15_decorated_values(void **state)
 	policy(VALUE_CHOICE, UNIT_NONE, 0, " never", -EINVAL, NULL);
 }
 
-static void values_do_not_depend_on_the_locale(void **state)
-{
-	/* Where the locale is not installed this proves nothing, and does no harm. */
-	if (!setlocale(LC_ALL, "tr_TR.UTF-8"))
-		skip();
-	policy(VALUE_BOOLEAN, UNIT_NONE, 0, "TRUE", 0, "1");
-	policy(VALUE_INTEGER, UNIT_KIB, 0, "1MIB", 0, "1024");
-	setlocale(LC_ALL, "C");
-}
-
 static void kinds_differ(void **state)
 {
 	_cleanup_value_ struct value a = { 0 }, b = { 0 }, copy = { 0 };
@@ -225,7 +213,6 @@ int main(void)
 		cmocka_unit_test(case_14_numbers_are_equal_however_written),
 		cmocka_unit_test(case_14_raw_text),
 		cmocka_unit_test(case_15_decorated_values),
-		cmocka_unit_test(values_do_not_depend_on_the_locale),
 		cmocka_unit_test(kinds_differ),
 		cmocka_unit_test(every_kind_and_unit_has_a_name),
 	};

@@ -341,6 +341,18 @@ static void case_14_white_space_is_no_difference(void **state)
 	engine_expect(&e, "thp.enabled", OUTCOME_ALREADY);
 }
 
+static void a_short_list_asks_for_its_own_numbers(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	engine_apply(&e, "[vm]\nlowmem_reserve_ratio = 256 256\n");
+	assert_int_equal(fake_kernel_writes(e.kernel), 0);
+	engine_expect(&e, "vm.lowmem_reserve_ratio", OUTCOME_ALREADY);
+	engine_restart(&e);
+	engine_apply(&e, "[vm]\nlowmem_reserve_ratio = 256 256 32 0 0 7\n");
+	assert_true(fake_kernel_writes(e.kernel) > 0);
+}
+
 static void case_14_a_raw_number_in_another_writing(void **state)
 {
 	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
@@ -512,6 +524,7 @@ int main(void)
 		cmocka_unit_test(case_11_min_free_too_high),
 		cmocka_unit_test(case_12_missing_key),
 		cmocka_unit_test(case_14_white_space_is_no_difference),
+		cmocka_unit_test(a_short_list_asks_for_its_own_numbers),
 		cmocka_unit_test(case_14_a_raw_number_in_another_writing),
 		cmocka_unit_test(case_16_linked_pair_comes_back),
 		cmocka_unit_test(case_16_linked_pair_of_someone_else_stays),

@@ -164,6 +164,13 @@ static int write_out(const struct terminal *terminal, bool may_page, const char 
 	return write_all(STDOUT_FILENO, text, size);
 }
 
+static bool verb_changes(const struct cli *cli)
+{
+	enum verb_id id = cli->line.verb ? cli->line.verb->id : VERB_STATUS;
+
+	return (id == VERB_APPLY && !cli->line.dry_run) || id == VERB_CONFIRM || id == VERB_ROLLBACK;
+}
+
 /* The report in the form asked for; says so on standard error where that fails. */
 static int show_report(const struct cli *cli, const struct report *r, bool may_page)
 {
@@ -183,7 +190,8 @@ static int show_report(const struct cli *cli, const struct report *r, bool may_p
 	if (k == -EPIPE)
 		return 0;
 	if (k < 0)
-		fprintf(stderr, "mmoptctl: cannot write to standard output: %s\n", strerror(-k));
+		fprintf(stderr, "mmoptctl: cannot write to standard output: %s%s\n", strerror(-k),
+			verb_changes(cli) ? "; what was done is done, see mmoptctl history" : "");
 	return k;
 }
 

@@ -34,6 +34,24 @@ static int load(struct cli *cli, int root_fd, const char *file, struct policies 
 	return r == -ENOMEM ? r : 0;
 }
 
+/* The messages stand apart from the table, on standard error. */
+static void add_summary(struct report *r, const struct policies *p, const struct diag_list *diags)
+{
+	size_t errors = diags->n_errors, warnings = diags->n_warnings, n_files = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		n_files += p->items[i]->n_files;
+	if (errors > 0)
+		report_line(r, "%zu %s, %zu %s: a policy with mistakes is not applied", errors,
+			    errors == 1 ? "mistake" : "mistakes", warnings, warnings == 1 ? "warning" : "warnings");
+	else if (warnings > 0)
+		report_line(r, "no mistakes, %zu %s", warnings, warnings == 1 ? "warning" : "warnings");
+	else if (n_files > 0)
+		report_line(r, "no mistakes");
+	else
+		report_line(r, "there is no policy file to look at");
+}
+
 int verb_check(struct cli *cli, struct report **ret)
 {
 	const char *root = cli->line.root ?: "/";
@@ -54,6 +72,7 @@ int verb_check(struct cli *cli, struct report **ret)
 	if (r < 0)
 		return r;
 	*ret = report_check(p.items, p.n);
+	add_summary(*ret, &p, &cli->diags);
 	if (cli->diags.n_errors > 0)
 		report_verdict(*ret, 1, "errors");
 	return 0;

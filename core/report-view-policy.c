@@ -32,7 +32,9 @@ static const char *file_state(const struct policy_file *f)
 		return "hidden";
 	if (f->masked)
 		return "masked";
-	return f->matched ? "read" : "not-matched";
+	if (f->matched)
+		return "read";
+	return f->match_reason ? "not-matched" : "not-read";
 }
 
 static int add_files(struct report_table *t, const struct policy *policy)

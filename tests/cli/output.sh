@@ -19,6 +19,15 @@ for json in off short; do
 	value_is /proc/sys/vm/swappiness 60
 done
 
+# What was done before the report could not be written is not denied.
+# shellcheck disable=SC2016
+as "apply >/dev/full" sh -c '"$@" >/dev/full' sh "$MMOPTCTL" --root="$ROOT" apply
+exits 1
+err_is "mmoptctl: cannot write to standard output: No space left on device; what was done is done, see mmoptctl history"
+value_is /proc/sys/vm/swappiness 10
+on rollback --all
+value_is /proc/sys/vm/swappiness 60
+
 # Nothing to be said: no standard output is needed. Nor are the other two.
 # shellcheck disable=SC2016
 as "verify --quiet >&-" sh -c '"$@" >&-' sh "$MMOPTCTL" --root="$ROOT" --quiet verify

@@ -50,6 +50,14 @@ exits 1
 policy $'[vm]\nswappiness = 10'
 run check "$f"
 exits 0
+out_has "no mistakes"
+head -c 2000000 /dev/zero >"$WORK/large.conf"
+run check "$f" "$WORK/large.conf"
+exits 1
+out_has "1 mistake, 0 warnings: a policy with mistakes is not applied"
+run check --json "$WORK/large.conf"
+exits 1
+document 'd["files"][0]["state"] == "not-read"'
 on check --json
 exits 0
 document 'd["verdict"] == "ok" and d["files"][0]["settings_count"] == 1'
@@ -73,6 +81,9 @@ rm "$f"
 on plan
 exits 0
 err_has "there is no policy file (*.conf) in /etc/mmopt/policy.d, "
+on check
+exits 0
+out_has "there is no policy file to look at"
 policy $'[vm]\nswappiness = 10'
 
 # Unreadable, which root never sees.

@@ -286,7 +286,7 @@ static int settle_daemon(struct step *step, const struct facts *facts)
 		return step_settle(step, STEP_KEEP, OUTCOME_ALREADY,
 				   strdup("this kernel never frees it (CONFIG_PERSISTENT_HUGE_ZERO_FOLIO)"));
 	return step_settle(step, STEP_REFUSE, OUTCOME_UNSUPPORTED,
-			   strdup("held by mmoptd while it runs; mmoptctl alone cannot hold it"));
+			   strdup("only a running mmoptd could hold it, and this version has none"));
 }
 
 static int fill_step(struct plan *plan, struct step *step, const struct setting *s, struct facts *facts,

@@ -140,7 +140,7 @@ static void print_where(const struct tunable *t)
 		}
 		break;
 	case SCOPE_DAEMON:
-		puts(".It File\nnone: held by mmoptd while it runs");
+		puts(".It File\nnone: a running mmoptd would hold it, which this version does not have");
 		break;
 	case SCOPE_OPTION:
 		puts(".It File\nnone: steers mmopt itself");

@@ -23,7 +23,8 @@ static uint64_t now_usec(void)
  * The kernel takes as many pages as it finds and calls that success, so each write is read back.  A part that falls short is
  * tried again after compaction.  Compaction comes only then: on a machine that has just booted it would cost time and give nothing.
  */
-static int grow(struct apply_context *c, struct step *step, int64_t before, int64_t wanted, int *ret_write_error)
+static int grow(struct apply_context *c, struct step *step, int64_t before, int64_t wanted, int *ret_write_error,
+		bool *ret_out_of_time)
 {
 	uint64_t size = step->ref.size_bytes ?: 2ULL << 20;
 	int64_t part = (int64_t)MAX(POOL_PART_BYTES / size, 1ULL), have = before;
@@ -31,6 +32,7 @@ static int grow(struct apply_context *c, struct step *step, int64_t before, int6
 	if (!c->pool_deadline_usec)
 		c->pool_deadline_usec = now_usec() + (c->options->pool_timeout_usec ?: POOL_TIMEOUT_DEFAULT_USEC);
 	*ret_write_error = 0;
+	*ret_out_of_time = false;
 	for (unsigned short_rounds = 0; have < wanted && short_rounds < POOL_ROUNDS_MAX;) {
 		int64_t target = MIN(wanted, have + part), got;
 		char text[24];
@@ -54,8 +56,10 @@ static int grow(struct apply_context *c, struct step *step, int64_t before, int6
 		have = got;
 		if (c->options->progress && have < wanted)
 			c->options->progress(c->options->userdata, c->plan, (size_t)(step - c->plan->steps));
-		if (have < wanted && now_usec() >= c->pool_deadline_usec)
+		if (have < wanted && now_usec() >= c->pool_deadline_usec) {
+			*ret_out_of_time = true;
 			return 0;
+		}
 	}
 	return 0;
 }
@@ -100,7 +104,7 @@ static char *per_node(struct apply_context *c, const struct step *step)
 	return text ? xasprintf(" (%s)", text) : strdup("");
 }
 
-static int judge(struct apply_context *c, struct step *step, int64_t before, int64_t wanted)
+static int judge(struct apply_context *c, struct step *step, int64_t before, int64_t wanted, bool out_of_time)
 {
 	_cleanup_free_ char *what = where(step), *nodes = per_node(c, step);
 	int64_t got;
@@ -125,14 +129,15 @@ static int judge(struct apply_context *c, struct step *step, int64_t before, int
 		step->differs = false;
 		return step_reason(step, "%" PRId64 " instead of %" PRId64 " %s%s", got, wanted, what, nodes);
 	}
-	return step_reason(step, "partial %" PRId64 "/%" PRId64 " %s%s: no more free memory in one piece", got, wanted,
-			   what, nodes);
+	return step_reason(step, "partial %" PRId64 "/%" PRId64 " %s%s: %s", got, wanted, what, nodes,
+			   out_of_time ? "the time was up while pages still came (--pool-timeout)"
+				       : "no more free memory in one piece");
 }
 
 int apply_pool(struct apply_context *c, struct step *step)
 {
 	int64_t before, wanted;
-	bool settled = false;
+	bool settled = false, out_of_time = false;
 	int write_error = 0, r;
 
 	r = apply_look(c, step);
@@ -146,12 +151,12 @@ int apply_pool(struct apply_context *c, struct step *step)
 	if (r < 0)
 		return r;
 	if (wanted > before)
-		r = grow(c, step, before, wanted, &write_error);
+		r = grow(c, step, before, wanted, &write_error, &out_of_time);
 	else
 		r = shrink(c, step, &write_error);
 	if (r < 0)
 		return r;
 	if (write_error < 0)
 		return apply_refused(c, step, write_error);
-	return judge(c, step, before, wanted);
+	return judge(c, step, before, wanted, out_of_time);
 }

@@ -18,6 +18,9 @@ static int verify_changed(struct step *step, struct undo_store *store)
 	const char *left = entry ? entry->after : NULL;
 	enum outcome o;
 
+	if (!step->reason && left && streq(left, step->current) && streq(entry->intended, step->wanted))
+		return set_reason(step,
+				  xasprintf("is %s: an apply asked for %s and got no further", left, entry->intended));
 	if (!left || streq(left, step->current))
 		return step->reason ? 0 : set_reason(step, xasprintf("is %s, not applied yet", step->current));
 	/* The kernel may move the value later on as well (khugepaged raises vm.min_free_kbytes). */

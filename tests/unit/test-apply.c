@@ -111,6 +111,21 @@ static void case_05_a_pool_is_not_shrunk(void **state)
 	engine_expect_value(&e, HUGE_2M "nr_hugepages", "1024");
 }
 
+static void pages_still_come_when_the_time_is_up(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+	struct apply_options options = { .pool_timeout_usec = 1 };
+
+	engine_restart(&e);
+	engine_plan(&e, "[hugetlb]\n2M.pages = 3G\n");
+	assert_int_equal(apply_plan(e.plan, &e.facts, e.io, e.store, &options, &e.diags, &e.result), 0);
+	engine_expect(&e, "hugetlb.2M.pages", OUTCOME_PARTIAL);
+	engine_expect_reason(&e, "hugetlb.2M.pages", "the time was up");
+	engine_plan(&e, "[hugetlb]\n2M.pages = 3G\n");
+	assert_int_equal(verify_plan(e.plan, &e.facts, e.io, e.store), 0);
+	engine_expect_reason(&e, "hugetlb.2M.pages", "an apply asked for 1536 and got no further");
+}
+
 static void case_05_pages_in_use_stay(void **state)
 {
 	struct fake_file files[ARRAY_SIZE(machine_files)];
@@ -509,6 +524,7 @@ int main(void)
 		cmocka_unit_test(case_01_essential_pool),
 		cmocka_unit_test(case_03_page_size_that_is_not_offered),
 		cmocka_unit_test(case_05_a_pool_is_not_shrunk),
+		cmocka_unit_test(pages_still_come_when_the_time_is_up),
 		cmocka_unit_test(case_05_pages_in_use_stay),
 		cmocka_unit_test(case_06_memory_guard),
 		cmocka_unit_test(case_06_floor_and_force),

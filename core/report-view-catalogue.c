@@ -168,7 +168,14 @@ static void add_value(struct report *r, const char *name, const char *title, con
 
 static void add_state(struct report *r, const struct tunable_ref *ref, const struct step *step, const char *current)
 {
-	add_value(r, "current", "Now", ref->tunable, step && step->current ? step->current : current);
+	_cleanup_free_ char *path = tunable_ref_path(ref);
+
+	if (step && step->current)
+		current = step->current;
+	add_value(r, "current", "Now", ref->tunable, current);
+	/* A line that is missing would leave people to wonder whether it was looked for. */
+	if (!current && path && !strchr(path, '{') && ref->tunable->scope != SCOPE_BOOT)
+		report_text_only(r, "Now", "not there, or not to be read, on this machine");
 	add_value(r, "wanted", "Wanted", ref->tunable, step ? step->wanted : NULL);
 	report_text(r, "outcome", NULL, step ? outcome_name(step->outcome) : NULL);
 	if (step)

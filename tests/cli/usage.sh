@@ -55,3 +55,9 @@ run --help --json
 document 'd["view"] == "help" and "apply" in d["text"]'
 run --version --json=pretty
 document 'd["view"] == "version"'
+
+# A file that is not there is told of, and not passed over.
+make_machine
+on explain hugetlb.4M.pages
+exits 0
+out_has "Now: not there, or not to be read, on this machine"

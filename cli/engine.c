@@ -156,9 +156,10 @@ int engine_lock_store(struct cli *cli, struct engine *e)
 	if (r == -EBUSY)
 		return busy(cli, holder);
 	if (r == -EINVAL)
-		return cli_error(cli, r,
-				 "a record in /run/mmopt/transactions is damaged, so what it would take back is not known: "
-				 "look into the files there, and move the damaged one away");
+		return cli_error(
+			cli, r,
+			"a record in /run/mmopt/transactions is damaged, so what it would take back is not known: "
+			"look into the files there, and move the damaged one away");
 	if (r < 0 && !is_write_protected(r))
 		return cli_error(cli, r, "the undo record in /run/mmopt cannot be written: %s", strerror(-r));
 	return r;

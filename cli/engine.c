@@ -202,6 +202,18 @@ int engine_write_store(struct cli *cli, struct engine *e, struct restore *ret_re
 	return 0;
 }
 
+void engine_tell_root(struct cli *cli, const struct engine *e, struct report *r)
+{
+	static const char format[] = "below %s only: nothing on this machine was changed";
+
+	if (e->io->live)
+		return;
+	if (cli->line.json == JSON_OFF)
+		report_line(r, format, cli->line.root);
+	else
+		cli_notice(cli, format, cli->line.root);
+}
+
 const struct transaction *engine_unconfirmed(const struct engine *e)
 {
 	size_t n = 0;

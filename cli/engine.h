@@ -41,5 +41,8 @@ int engine_lock_store(struct cli *cli, struct engine *e);
 /* True for the errors of a place that this process may not write to. */
 bool is_write_protected(int error);
 
+/* Below --root: says once, in the text or as a message in JSON, that this machine is as it was. */
+void engine_tell_root(struct cli *cli, const struct engine *e, struct report *r);
+
 /* The transaction that waits for confirmation, or NULL. */
 const struct transaction *engine_unconfirmed(const struct engine *e);

@@ -112,13 +112,16 @@ static bool saves_memory(const struct plan *plan)
 	return false;
 }
 
-/* Savings are reckoned up only where something in the plan can change them: it takes as long as all the rest. */
+/*
+ * Savings are reckoned up only where something in the plan can change them: it takes as long as all the rest.  Files that no
+ * kernel looks at save nothing, whatever is written to them.
+ */
 static int execute(struct cli *cli, struct run *run)
 {
 	size_t n_before, n_after;
 	int r;
 
-	run->measured = saves_memory(run->e.plan);
+	run->measured = run->e.io->live && saves_memory(run->e.plan);
 	r = run->measured ? measure(cli, run, &run->before) : 0;
 	if (r < 0)
 		return r;
@@ -387,6 +390,7 @@ static int apply(struct cli *cli, struct run *run, struct report **ret)
 	if (run->e.facts.dirty_cache)
 		(void)!facts_cache_save(&run->e.facts, run->e.io);
 	*ret = make_report(run);
+	engine_tell_root(cli, &run->e, *ret);
 	if (cli->line.confirm_within_sec == 0 || !run->e.store) {
 		report_text(*ret, "confirmed", NULL, NULL);
 		return 0;

@@ -44,11 +44,13 @@ int verb_rollback(struct cli *cli, struct report **ret)
 	/* What a crash left behind was the last transaction: it has just been taken back. */
 	if (recovered.n_transactions > 0 && !cli->line.all) {
 		*ret = report_restore("rollback", &recovered);
+		engine_tell_root(cli, &e, *ret);
 		return 0;
 	}
 	r = apply_rollback(e.io, e.store, cli->line.all, &restore);
 	if (r < 0)
 		return cli_error(cli, r, "cannot take it back: %s", strerror(-r));
 	*ret = report_restore("rollback", &restore);
+	engine_tell_root(cli, &e, *ret);
 	return 0;
 }

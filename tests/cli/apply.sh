@@ -144,3 +144,23 @@ for verb in apply rollback; do
 	err_has "a record in /run/mmopt/transactions is damaged"
 	[ "$(wc -l <"$WORK/err")" = 1 ] || fail "$verb: not one line"
 done
+
+# Below a root nothing happens to this machine: that is said once, and no saving is claimed.
+make_machine
+file /sys/kernel/mm/transparent_hugepage/use_zero_page 1
+file /sys/kernel/mm/transparent_hugepage/shrink_underused 1
+policy $'[vm]\nmin_free_kbytes = 20000\n[thp]\nuse_zero_page = no'
+file /proc/sys/vm/min_free_kbytes 67584
+for verb in apply rollback; do
+	on $verb
+	exits 0
+	[ "$(grep -cF "below $ROOT only: nothing on this machine was changed" "$WORK/out")" = 1 ] || {
+		show
+		fail "$verb: not said once"
+	}
+	! grep -qF "Memory saved" "$WORK/out" || fail "$verb: a saving of files"
+done
+on apply --json
+exits 0
+document 'd["applied_count"] > 0 and d["saved_before_bytes"] is None and d["saved_after_bytes"] is None'
+document '[x["severity"] for x in d["diagnostics"] if "nothing on this machine" in x["text"]] == ["notice"]'

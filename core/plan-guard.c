@@ -229,7 +229,7 @@ static int guard_memory(struct plan *plan, const struct policy *policy, const st
 {
 	struct demand d = reckon_demand(plan, facts, io);
 	uint64_t asked = sum_of(d.pool_bytes, d.min_free_bytes), online, available, watermark = 0, must_stay;
-	char a[24], b[24], c[24], left[24], floor_text[24];
+	char a[24], b[24], c[24], left[24], floor_text[24], most[24];
 	_cleanup_free_ char *why = NULL;
 
 	if (facts_number(facts, FACT_MEMORY_ONLINE, &online) < 0)
@@ -247,9 +247,10 @@ static int guard_memory(struct plan *plan, const struct policy *policy, const st
 	format_bytes((int64_t)online, c);
 	format_bytes((int64_t)available - signed_of(asked), left);
 	format_bytes(signed_of(must_stay), floor_text);
+	format_bytes(available > must_stay ? (int64_t)(available - must_stay) : 0, most);
 	why = xasprintf("%s more asked in all, %s of %s available: would leave %s, at least %s must stay ([Policy] "
-			"MemoryFloor, or --force)",
-			a, b, c, left, floor_text);
+			"MemoryFloor, or --force); at most %s more would fit",
+			a, b, c, left, floor_text, most);
 	return why ? refuse_growth(plan, why) : -ENOMEM;
 }
 

@@ -12,26 +12,34 @@ static int set_reason(struct step *step, char *reason)
 	return 0;
 }
 
+/* The kernel may move a value later on as well (khugepaged raises vm.min_free_kbytes). */
+static bool moved_by_kernel(const struct step *step)
+{
+	return tunable_compare(step->ref.tunable, step->relation, step->wanted, step->current) == OUTCOME_ADJUSTED;
+}
+
+static char *who_changed_it(const struct step *step, const char *left)
+{
+	return xasprintf("%s: %s -> %s", moved_by_kernel(step) ? "overridden by the kernel" : "someone else changed it",
+			 left, step->current);
+}
+
 static int verify_changed(struct step *step, struct undo_store *store)
 {
 	const struct undo_entry *entry = store ? undo_last_entry(store, step->path) : NULL;
 	const char *left = entry ? entry->after : NULL;
-	enum outcome o;
 
 	if (!step->reason && left && streq(left, step->current) && streq(entry->intended, step->wanted))
 		return set_reason(step,
 				  xasprintf("is %s: an apply asked for %s and got no further", left, entry->intended));
 	if (!left || streq(left, step->current))
 		return step->reason ? 0 : set_reason(step, xasprintf("is %s, not applied yet", step->current));
-	/* The kernel may move the value later on as well (khugepaged raises vm.min_free_kbytes). */
-	o = tunable_compare(step->ref.tunable, step->relation, step->wanted, step->current);
-	if (o == OUTCOME_ADJUSTED) {
+	step->outcome = OUTCOME_DRIFTED;
+	if (moved_by_kernel(step)) {
 		step->outcome = OUTCOME_ADJUSTED;
 		step->differs = false;
-		return set_reason(step, xasprintf("overridden by the kernel: %s -> %s", left, step->current));
 	}
-	step->outcome = OUTCOME_DRIFTED;
-	return set_reason(step, xasprintf("someone else changed it: %s -> %s", left, step->current));
+	return set_reason(step, who_changed_it(step, left));
 }
 
 static int verify_kept(struct step *step, struct facts *facts, struct kernel_io *io)
@@ -49,26 +57,32 @@ static int verify_kept(struct step *step, struct facts *facts, struct kernel_io 
 	return reason && !step->reason ? set_reason(step, TAKE_PTR(reason)) : 0;
 }
 
+/* Did the kernel make the present value of the wanted one?  A pool that fell short is worth another try. */
+static bool is_as_good(const struct step *step, const struct undo_entry *e)
+{
+	return step->ref.tunable->effect != EFFECT_POOL && streq(e->intended, step->wanted) &&
+	       streq(e->after, step->current) && moved_by_kernel(step);
+}
+
 int plan_recall(struct plan *plan, struct undo_store *store)
 {
 	for (size_t i = 0; i < plan->n_steps; i++) {
 		struct step *step = &plan->steps[i];
-		const struct undo_entry *e;
-		int r;
+		const struct undo_entry *e = step->action == STEP_SET ? undo_last_entry(store, step->path) : NULL;
+		int r = 0;
 
-		/* A pool that fell short is worth another try. */
-		if (step->action != STEP_SET || step->ref.tunable->effect == EFFECT_POOL)
+		if (!e || !e->after)
 			continue;
-		e = undo_last_entry(store, step->path);
-		if (!e || !e->after || !streq(e->intended, step->wanted) || !streq(e->after, step->current) ||
-		    tunable_compare(step->ref.tunable, step->relation, step->wanted, step->current) != OUTCOME_ADJUSTED)
-			continue;
-		r = set_reason(step, xasprintf("the kernel holds %s for %s", step->current, step->wanted));
+		if (is_as_good(step, e)) {
+			step->action = STEP_KEEP;
+			step->outcome = OUTCOME_ALREADY;
+			step->differs = false;
+			r = set_reason(step, xasprintf("the kernel holds %s for %s", step->current, step->wanted));
+		} else if (!step->reason && !streq(e->after, step->current)) {
+			r = set_reason(step, who_changed_it(step, e->after));
+		}
 		if (r < 0)
 			return r;
-		step->action = STEP_KEEP;
-		step->outcome = OUTCOME_ALREADY;
-		step->differs = false;
 	}
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 /*
  * A value that the kernel made of what mmopt wrote earlier in this boot (a mask without the bits that the hardware lacks) is as wanted:
- * writing it again would give the same.  Settles such steps. 0 or -ENOMEM.
+ * writing it again would give the same.  Settles such steps, and says of the others who changed what mmopt had set. 0 or -ENOMEM.
  */
 int plan_recall(struct plan *plan, struct undo_store *store);
 

@@ -151,6 +151,7 @@ static void case_06_memory_guard(void **state)
 	assert_int_equal(e.result, APPLY_PARTLY);
 	engine_expect(&e, "hugetlb.2M.pages", OUTCOME_UNSAFE);
 	engine_expect_reason(&e, "hugetlb.2M.pages", "7.0 GiB more asked in all, 7.0 GiB of 8.0 GiB available");
+	engine_expect_reason(&e, "hugetlb.2M.pages", "at most 6.2 GiB more would fit");
 	assert_int_equal(fake_kernel_writes(e.kernel), 0);
 
 	/* The sum counts, not each by itself; with 25% of memory all is well. */
@@ -432,6 +433,9 @@ static void case_26_undo_leaves_what_others_set(void **state)
 
 	engine_restart(&e);
 	engine_plan(&e, "[vm]\nswappiness = 10\n");
+	assert_int_equal(plan_recall(e.plan, e.store), 0);
+	engine_expect(&e, "vm.swappiness", OUTCOME_PENDING);
+	engine_expect_reason(&e, "vm.swappiness", "someone else changed it: 10 -> 30");
 	assert_int_equal(verify_plan(e.plan, &e.facts, e.io, e.store), 0);
 	engine_expect(&e, "vm.swappiness", OUTCOME_DRIFTED);
 	engine_expect_reason(&e, "vm.swappiness", "10 -> 30");

@@ -19,12 +19,34 @@ static uint64_t now_usec(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
+/* Why a pool stopped growing short of what was wanted. */
+enum stop {
+	STOP_FRAGMENTED,
+	STOP_TIME,
+	STOP_FLOOR,
+};
+
+/*
+ * Pages that can still be asked for without going below what must stay.  The plan has reckoned with memory as it was then; asking for
+ * more than there is can call the OOM killer on kernels with HVO, so it is measured again before each part.
+ */
+static int64_t room_for_pages(struct apply_context *c, uint64_t page_bytes)
+{
+	_cleanup_free_ char *meminfo = NULL;
+	uint64_t kib, floor = c->plan->memory_floor_bytes;
+
+	if (!floor || kernel_io_read(c->io, "/proc/meminfo", &meminfo, NULL) < 0 ||
+	    keyed_u64(meminfo, "MemAvailable", &kib) < 0)
+		return INT64_MAX;
+	return kib * 1024 > floor ? (int64_t)((kib * 1024 - floor) / page_bytes) : 0;
+}
+
 /*
  * The kernel takes as many pages as it finds and calls that success, so each write is read back.  A part that falls short is
  * tried again after compaction.  Compaction comes only then: on a machine that has just booted it would cost time and give nothing.
  */
 static int grow(struct apply_context *c, struct step *step, int64_t before, int64_t wanted, int *ret_write_error,
-		bool *ret_out_of_time)
+		enum stop *ret_stop)
 {
 	uint64_t size = step->ref.size_bytes ?: 2ULL << 20;
 	int64_t part = (int64_t)MAX(POOL_PART_BYTES / size, 1ULL), have = before;
@@ -32,19 +54,24 @@ static int grow(struct apply_context *c, struct step *step, int64_t before, int6
 	if (!c->pool_deadline_usec)
 		c->pool_deadline_usec = now_usec() + (c->options->pool_timeout_usec ?: POOL_TIMEOUT_DEFAULT_USEC);
 	*ret_write_error = 0;
-	*ret_out_of_time = false;
+	*ret_stop = STOP_FRAGMENTED;
 	for (unsigned short_rounds = 0; have < wanted && short_rounds < POOL_ROUNDS_MAX;) {
-		int64_t target = MIN(wanted, have + part), got;
+		int64_t asked = MIN(part, wanted - have), room = room_for_pages(c, size), got;
 		char text[24];
 		int r;
 
-		snprintf(text, sizeof(text), "%" PRId64, target);
+		asked = MIN(asked, room);
+		if (asked <= 0) {
+			*ret_stop = STOP_FLOOR;
+			return 0;
+		}
+		snprintf(text, sizeof(text), "%" PRId64, have + asked);
 		r = apply_write(c, step, text, ret_write_error);
 		if (r < 0)
 			return r;
 		if (*ret_write_error < 0 || !step->actual || parse_i64(step->actual, &got) < 0)
 			return 0;
-		if (got < target) {
+		if (got < have + asked) {
 			short_rounds++;
 			/* No gain after compaction either: what is missing is not there. */
 			if (short_rounds > 1 && got <= have)
@@ -57,11 +84,24 @@ static int grow(struct apply_context *c, struct step *step, int64_t before, int6
 		if (c->options->progress && have < wanted)
 			c->options->progress(c->options->userdata, c->plan, (size_t)(step - c->plan->steps));
 		if (have < wanted && now_usec() >= c->pool_deadline_usec) {
-			*ret_out_of_time = true;
+			*ret_stop = STOP_TIME;
 			return 0;
 		}
 	}
 	return 0;
+}
+
+static const char *why_stopped(enum stop stop)
+{
+	switch (stop) {
+	case STOP_FRAGMENTED:
+		break;
+	case STOP_TIME:
+		return "the time was up while pages still came (--pool-timeout)";
+	case STOP_FLOOR:
+		return "the rest of memory must stay ([Policy] MemoryFloor)";
+	}
+	return "no more free memory in one piece";
 }
 
 /* Huge pages in use stay, as surplus pages, although the write that took them out of the pool succeeded. */
@@ -104,13 +144,15 @@ static char *per_node(struct apply_context *c, const struct step *step)
 	return text ? xasprintf(" (%s)", text) : strdup("");
 }
 
-static int judge(struct apply_context *c, struct step *step, int64_t before, int64_t wanted, bool out_of_time)
+static int judge(struct apply_context *c, struct step *step, int64_t before, int64_t wanted, enum stop stop)
 {
 	_cleanup_free_ char *what = where(step), *nodes = per_node(c, step);
 	int64_t got;
 
 	if (!what || !nodes)
 		return -ENOMEM;
+	if (!step->actual && stop == STOP_FLOOR)
+		step->actual = strdup(c->present);
 	if (!step->actual || parse_i64(step->actual, &got) < 0) {
 		step->outcome = OUTCOME_REFUSED;
 		return step_reason(step, "the pool %s cannot be read back", what);
@@ -130,14 +172,14 @@ static int judge(struct apply_context *c, struct step *step, int64_t before, int
 		return step_reason(step, "%" PRId64 " instead of %" PRId64 " %s%s", got, wanted, what, nodes);
 	}
 	return step_reason(step, "partial %" PRId64 "/%" PRId64 " %s%s: %s", got, wanted, what, nodes,
-			   out_of_time ? "the time was up while pages still came (--pool-timeout)"
-				       : "no more free memory in one piece");
+			   why_stopped(stop));
 }
 
 int apply_pool(struct apply_context *c, struct step *step)
 {
 	int64_t before, wanted;
-	bool settled = false, out_of_time = false;
+	enum stop stop = STOP_FRAGMENTED;
+	bool settled = false;
 	int write_error = 0, r;
 
 	r = apply_look(c, step);
@@ -151,12 +193,12 @@ int apply_pool(struct apply_context *c, struct step *step)
 	if (r < 0)
 		return r;
 	if (wanted > before)
-		r = grow(c, step, before, wanted, &write_error, &out_of_time);
+		r = grow(c, step, before, wanted, &write_error, &stop);
 	else
 		r = shrink(c, step, &write_error);
 	if (r < 0)
 		return r;
 	if (write_error < 0)
 		return apply_refused(c, step, write_error);
-	return judge(c, step, before, wanted, out_of_time);
+	return judge(c, step, before, wanted, stop);
 }

@@ -165,6 +165,31 @@ static void case_06_memory_guard(void **state)
 	engine_expect_value(&e, HUGE_2M "nr_hugepages", "1024");
 }
 
+/* Memory went away between the plan and the pool, or while it grew: what must stay is measured before each part. */
+static void use_up_memory(void *userdata, unsigned write)
+{
+	struct engine *e = userdata;
+
+	if (write == 0)
+		fake_kernel_set(
+			e->kernel, "/proc/meminfo",
+			"MemTotal:        8388608 kB\nMemAvailable:     700000 kB\nHugepagesize:       2048 kB");
+}
+
+static void case_06_measured_again_while_a_pool_grows(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	engine_plan(&e, "[hugetlb]\n2M.pages = 1500\n");
+	fake_kernel_on_write(e.kernel, use_up_memory, &e);
+	assert_int_equal(engine_try_apply(&e), 0);
+	/* A part of 1024 pages was asked for; then 684 MiB were left, 819 MiB of which must stay. */
+	engine_expect(&e, "hugetlb.2M.pages", OUTCOME_PARTIAL);
+	engine_expect_reason(&e, "hugetlb.2M.pages", "1024/1500");
+	engine_expect_reason(&e, "hugetlb.2M.pages", "the rest of memory must stay");
+	engine_expect_value(&e, HUGE_2M "nr_hugepages", "1024");
+}
+
 static void case_06_floor_and_force(void **state)
 {
 	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
@@ -531,6 +556,7 @@ int main(void)
 		cmocka_unit_test(pages_still_come_when_the_time_is_up),
 		cmocka_unit_test(case_05_pages_in_use_stay),
 		cmocka_unit_test(case_06_memory_guard),
+		cmocka_unit_test(case_06_measured_again_while_a_pool_grows),
 		cmocka_unit_test(case_06_floor_and_force),
 		cmocka_unit_test(case_06_nothing_in_a_kdump_kernel),
 		cmocka_unit_test(case_08_switch_before_pool),

@@ -139,10 +139,18 @@ static int execute(struct cli *cli, struct run *run)
 	return 0;
 }
 
+/* After the mistakes, each told already: that a part of the policy has not been applied either. */
+static void tell_nothing_changed(struct cli *cli, const struct restore *recovered, size_t n)
+{
+	cli_error(cli, -EBADMSG, "nothing was %s: %zu %s in the policy",
+		  recovered->n_transactions > 0 ? "applied" : "changed", n, n == 1 ? "mistake" : "mistakes");
+}
+
 static int prepare(struct cli *cli, struct run *run)
 {
 	_cleanup_(restore_clear) struct restore recovered = {};
 	int r, store_error;
+	size_t n_errors;
 
 	r = engine_open(cli, &run->e);
 	if (r < 0)
@@ -150,7 +158,10 @@ static int prepare(struct cli *cli, struct run *run)
 	store_error = engine_write_store(cli, &run->e, &recovered);
 	if (store_error < 0 && (!is_write_protected(store_error) || run->e.store))
 		return store_error;
+	n_errors = cli->diags.n_errors;
 	r = engine_load_plan(cli, &run->e);
+	if (r == -EBADMSG)
+		tell_nothing_changed(cli, &recovered, cli->diags.n_errors - n_errors);
 	if (r < 0)
 		return r;
 	if (store_error < 0)

@@ -17,16 +17,32 @@ for verb in apply plan verify status; do
 	on $verb
 	exits 1
 	out_is_empty
-	[ "$(wc -l <"$WORK/err")" = 3 ] || {
+	[ "$(grep -c "50-test.conf:" "$WORK/err")" = 3 ] || {
 		show
 		fail "$verb: three mistakes, each told once"
+	}
+	# What writes says that it did not.
+	case $verb in
+	apply)
+		[ "$(tail -n 1 "$WORK/err")" = "mmoptctl: nothing was changed: 3 mistakes in the policy" ] || {
+			show
+			fail "apply does not end with what became of it"
+		}
+		n=4
+		;;
+	*) n=3 ;;
+	esac
+	[ "$(wc -l <"$WORK/err")" = $n ] || {
+		show
+		fail "$verb: more than the mistakes"
 	}
 	err_has "50-test.conf:2: "
 	err_has "50-test.conf:3: "
 	err_has "50-test.conf:5: "
 	on $verb --json
 	exits 1
-	document 'd["view"] == "error" and sorted(x["line"] for x in d["diagnostics"]) == [2, 3, 5]'
+	document 'd["view"] == "error" and sorted(x["line"] for x in d["diagnostics"] if x["file"]) == [2, 3, 5]'
+	document "len(d['diagnostics']) == $n"
 done
 value_is /proc/sys/vm/stat_interval 1
 

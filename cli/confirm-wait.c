@@ -96,6 +96,18 @@ static void show_countdown(struct progress *p, uint64_t left_msec, bool has_term
 		progress_text(p, text);
 }
 
+/* Where no countdown is seen: once, that it waits at all, and what ends that. */
+static void tell_wait(const struct confirm_wait *w, bool has_terminal)
+{
+	uint64_t now = boottime_msec(), deadline = w->deadline_sec * 1000;
+	char span[32];
+
+	fprintf(stderr,
+		"mmoptctl: waiting %s for the confirmation: %smmoptctl confirm keeps it, mmoptctl rollback ends it\n",
+		format_time_span(now < deadline ? (deadline - now + 999) / 1000 : 0, span),
+		has_terminal ? "Enter or " : "");
+}
+
 /* What the terminal says: 1 and an answer, 0 where nothing was decided. */
 static int ask_terminal(const struct pollfd *fd, enum confirm_answer *ret)
 {
@@ -192,6 +204,8 @@ int confirm_wait(const struct confirm_wait *w, const sigset_t *signals, enum con
 	fds[POLL_RECORD] = (struct pollfd){ .fd = record_fd, .events = POLLIN };
 	fds[POLL_TERMINAL] = (struct pollfd){ .fd = has_user() ? STDIN_FILENO : -1, .events = POLLIN };
 	progress_begin(&p, w->quiet);
+	if (!p.enabled && !w->quiet)
+		tell_wait(w, fds[POLL_TERMINAL].fd >= 0);
 	r = wait_for_answer(w, fds, &p, ret);
 	progress_end(&p);
 	return r;

@@ -165,7 +165,7 @@ int engine_lock_store(struct cli *cli, struct engine *e)
 	return r;
 }
 
-static uint64_t boottime_sec(void)
+uint64_t boottime_sec(void)
 {
 	struct timespec now;
 

@@ -80,7 +80,7 @@ int verb_status(struct cli *cli, struct report **ret)
 	r = savings_measure(&e.facts, e.io, false, &savings);
 	if (r < 0)
 		return cli_error(cli, r, "cannot reckon up the savings: %s", strerror(-r));
-	*ret = report_status(e.plan, &savings, e.store);
+	*ret = report_status(e.plan, &savings, e.store, boottime_sec());
 	return 0;
 }
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <inttypes.h>
+
 #include "base/number.h"
 #include "base/strutil.h"
 #include "core/report-saving.h"
@@ -154,25 +156,67 @@ static void add_last_transaction(struct report *r, struct undo_store *store)
 	add_transaction_line(r, t);
 }
 
-static const char *status_verdict(const struct plan *plan)
+static const struct transaction *find_unconfirmed(struct undo_store *store)
+{
+	const struct transaction *all;
+	size_t n = 0;
+
+	if (!store)
+		return NULL;
+	all = undo_store_transactions(store, &n);
+	while (n-- > 0)
+		if (all[n].state == TRANSACTION_UNCONFIRMED)
+			return &all[n];
+	return NULL;
+}
+
+/* How long what was applied on trial stays, and what makes it stay. */
+static void add_confirmation(struct report *r, const struct transaction *t, bool waiting, uint64_t now_sec)
+{
+	_cleanup_free_ char *text = NULL;
+	uint64_t left;
+
+	if (!t || !waiting)
+		report_text(r, "confirm_left_sec", NULL, NULL);
+	if (!t) {
+		report_text(r, "confirm_waiting", NULL, NULL);
+		return;
+	}
+	if (!waiting) {
+		report_boolean(r, "confirm_waiting", NULL, false);
+		report_text_only(r, "Not confirmed", "nobody waits for it any more: the next apply takes it back");
+		return;
+	}
+	left = t->deadline_sec > now_sec ? t->deadline_sec - now_sec : 0;
+	report_number(r, "confirm_left_sec", NULL, (int64_t)left);
+	report_boolean(r, "confirm_waiting", NULL, true);
+	text = xasprintf("%" PRIu64 " s left: mmoptctl confirm keeps it, else it goes back", left);
+	if (text)
+		report_text_only(r, "Not confirmed", text);
+}
+
+static const char *status_verdict(const struct plan *plan, const struct transaction *unconfirmed)
 {
 	if (plan->n_steps == 0)
 		return "no-policy";
 	if (plan_deviates(plan))
 		return "differs";
-	return "in-sync";
+	return unconfirmed ? "unconfirmed" : "in-sync";
 }
 
-struct report *report_status(const struct plan *plan, const struct savings *savings, struct undo_store *store)
+struct report *report_status(const struct plan *plan, const struct savings *savings, struct undo_store *store,
+			     uint64_t now_sec)
 {
+	const struct transaction *unconfirmed = find_unconfirmed(store);
+	const char *verdict = status_verdict(plan, unconfirmed);
 	struct report *r = report_new("status");
-	const char *verdict = status_verdict(plan);
 	bool reboot = plan_count_outcome(plan, OUTCOME_PENDING_REBOOT) > 0;
 
 	report_text(r, "state", "State", verdict);
 	report_boolean(r, "reboot_required", "Reboot needed", reboot);
 	report_add_total(r, "saved_bytes", "Memory saved", savings);
 	add_last_transaction(r, store);
+	add_confirmation(r, unconfirmed, unconfirmed && undo_confirm_waiting(store), now_sec);
 	report_text(r, "refused", NULL, plan->refused);
 	report_add_counts(r, plan);
 	report_add_steps(r, plan, STEPS_VERIFY);

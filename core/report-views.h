@@ -14,7 +14,9 @@ struct report *report_facts(const struct facts *facts);
 struct report *report_plan(const struct plan *plan);
 struct report *report_apply(const struct plan *plan, enum apply_result result, const struct savings *before,
 			    const struct savings *after);
-struct report *report_status(const struct plan *plan, const struct savings *savings, struct undo_store *store);
+/* now_sec: CLOCK_BOOTTIME. */
+struct report *report_status(const struct plan *plan, const struct savings *savings, struct undo_store *store,
+			     uint64_t now_sec);
 struct report *report_verify(const struct plan *plan);
 struct report *report_savings(const struct savings *savings);
 struct report *report_restore(const char *view, const struct restore *restore);

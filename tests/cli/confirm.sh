@@ -43,11 +43,25 @@ begin 1min
 on apply
 exits 1
 err_has "waits for its confirmation"
+on status
+exits 0
+out_has "mmoptctl confirm keeps it, else it goes back"
+on status --json
+exits 0
+document 'd["state"] == "unconfirmed" and 0 < d["confirm_left_sec"] <= 60 and d["confirm_waiting"] is True'
 on confirm --json
 exits 0
 document 'd["verdict"] == "confirmed"'
 ended 0
 out_has "is confirmed and stays"
+# No terminal shows a countdown: one line says that it waits.
+grep -qE '^mmoptctl: waiting (1min 0s|59s) .*: mmoptctl confirm keeps it, mmoptctl rollback ends it$' "$WORK/err" || {
+	show
+	fail "it waits in silence"
+}
+[ "$(wc -l <"$WORK/err")" = 1 ] || fail "the wait is told more than once"
+on status --json
+document 'd["state"] == "in-sync" and d["confirm_left_sec"] is None and d["confirm_waiting"] is None'
 value_is /proc/sys/vm/swappiness 10
 on confirm
 exits 1
@@ -60,7 +74,7 @@ document 'd["view"] == "apply" and d["confirmed"] is True and d["applied_count"]
 
 begin 1s
 ended 1
-err_is "mmoptctl: not confirmed in time: everything was taken back"
+err_has "mmoptctl: not confirmed in time: everything was taken back"
 out_has "vm.swappiness"
 value_is /proc/sys/vm/swappiness 60
 
@@ -74,7 +88,7 @@ for signal in TERM HUP; do
 	begin 1min
 	kill -$signal "$waiter"
 	ended 1
-	err_is "mmoptctl: interrupted: everything was taken back"
+	err_has "mmoptctl: interrupted: everything was taken back"
 	value_is /proc/sys/vm/swappiness 60
 done
 
@@ -82,17 +96,27 @@ begin 1min
 on rollback
 exits 0
 ended 1
-err_is "mmoptctl: taken back from elsewhere"
+err_has "mmoptctl: taken back from elsewhere"
 value_is /proc/sys/vm/swappiness 60
 
 begin 1min
 kill -KILL "$waiter"
 wait "$waiter" 2>/dev/null || true
+on status
+exits 0
+out_has "the next apply takes it back"
+! grep -qF in-sync "$WORK/out" || fail "what is about to be taken back is no state to be in"
+on status --json
+document 'd["verdict"] == "unconfirmed" and d["confirm_waiting"] is False and d["confirm_left_sec"] is None'
 on confirm
 exits 1
 err_has "nothing waits for a confirmation"
 err_has "a transaction that was not finished has been taken back (1 of 1 value)"
 value_is /proc/sys/vm/swappiness 60
+
+begin 1s --quiet
+ended 1
+err_is "mmoptctl: not confirmed in time: everything was taken back"
 
 # Foreign changes stay.
 begin 1min

@@ -46,7 +46,7 @@ enum {
 	[STEP_COLUMN_STATE_TEXT] = { "state_text", state, COLUMN_TEXT_ONLY | COLUMN_OUTCOME }, \
 	[STEP_COLUMN_COST_TEXT] = { "cost_text", "COST", COLUMN_TEXT_ONLY | COLUMN_RIGHT }, \
 	[STEP_COLUMN_SAVING_TEXT] = { "saving_text", "SAVES", COLUMN_TEXT_ONLY | COLUMN_RIGHT }, \
-	[STEP_COLUMN_FROM_TEXT] = { "from_text", "FROM", COLUMN_TEXT_ONLY },              \
+	[STEP_COLUMN_FROM_TEXT] = { "from_text", "FROM", COLUMN_TEXT_ONLY | COLUMN_DROPPABLE }, \
 	[STEP_COLUMN_PATH] = { "path", "", COLUMN_JSON_ONLY },                            \
 	[STEP_COLUMN_SCOPE] = { "scope", "", COLUMN_JSON_ONLY },                          \
 	[STEP_COLUMN_ACTION] = { "action", "", COLUMN_JSON_ONLY },                        \

@@ -13,6 +13,9 @@
 /* Narrower than this a wrapped column is a ribbon that nobody reads: the line runs over the edge instead. */
 #define WRAP_MIN 20
 
+/* How far the text below a row is set in. */
+#define BELOW_INDENT 4
+
 /* Where COLUMN_FOLD wraps without a terminal. */
 #define FOLD_WIDTH 60
 
@@ -26,13 +29,21 @@ struct text_writer {
 	bool begun;
 };
 
-/* What of a table is shown on this terminal. */
+enum place {
+	PLACE_NONE,
+	PLACE_COLUMN,
+	PLACE_BELOW, /* its text stands below the row */
+};
+
+/* What of a table is shown on this terminal, and where. */
 struct layout {
 	const struct report_table *table;
-	bool *used;  /* per column */
-	size_t rows; /* shown */
-	size_t columns;
-	size_t wrap; /* characters for each wrapped column; 0: no wrapping */
+	enum place *places; /* per column */
+	size_t *widths;	    /* per column: of the widest cell */
+	size_t rows;	    /* shown */
+	size_t columns;	    /* with anything to say */
+	size_t wrap;	    /* characters for each wrapped column; 0: no wrapping */
+	bool any_below;
 };
 
 static void table_unrefp(struct libscols_table **t)
@@ -104,6 +115,19 @@ static void wrap_words(char *text, size_t width)
 	}
 }
 
+/* Text in lines of at most width characters, the second and later ones set in. Changes text. */
+static void write_wrapped(FILE *f, char *text, size_t indent, size_t width)
+{
+	char *next;
+
+	wrap_words(text, MAX(width, (size_t)WRAP_MIN));
+	for (next = strchr(text, '\n'); next; next = strchr(text, '\n')) {
+		fprintf(f, "%.*s\n%*s", (int)(next - text), text, (int)indent, "");
+		text = next + 1;
+	}
+	fprintf(f, "%s\n", text);
+}
+
 static bool row_shown(const struct report_table *t, size_t row)
 {
 	return !t->json_only[row];
@@ -137,61 +161,117 @@ static bool column_used(const struct report_table *t, size_t column)
 	return false;
 }
 
-/* How wide each wrapped column may be on this terminal. */
-static size_t wrap_width(const struct text_writer *w, const struct layout *l)
+/* May be wrapped, and is wide enough for that to gain anything. */
+static bool can_wrap(const struct layout *l, size_t column)
 {
-	size_t fixed = 0, wrapped = 0;
-
-	if (w->options->width == 0)
-		return 0;
-	for (size_t i = 0; i < l->table->n_columns; i++) {
-		if (!l->used[i])
-			continue;
-		if (l->table->columns[i].flags & (COLUMN_WRAP | COLUMN_FOLD))
-			wrapped++;
-		else
-			fixed += column_width(l->table, i, w->ascii_only);
-		fixed++; /* the blank between */
-	}
-	if (wrapped == 0)
-		return 0;
-	if (fixed + wrapped * WRAP_MIN > w->options->width)
-		return WRAP_MIN;
-	return (w->options->width - fixed) / wrapped;
+	return l->table->columns[column].flags & (COLUMN_WRAP | COLUMN_FOLD) && l->widths[column] > WRAP_MIN;
 }
 
-static int layout_make(const struct text_writer *w, const struct report_table *t, struct layout *ret)
+/* Characters that the columns which are not wrapped take, blanks included; *ret_n_wrapped: how many are. */
+static size_t fixed_width(const struct layout *l, size_t *ret_n_wrapped)
 {
-	struct layout l = { .table = t, .used = calloc(t->n_columns, sizeof(bool)) };
+	size_t fixed = 0;
 
-	if (!l.used)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->n_rows; i++)
-		l.rows += row_shown(t, i);
-	for (size_t i = 0; i < t->n_columns; i++) {
-		l.used[i] = column_used(t, i);
-		l.columns += l.used[i];
+	*ret_n_wrapped = 0;
+	for (size_t i = 0; i < l->table->n_columns; i++) {
+		if (l->places[i] != PLACE_COLUMN)
+			continue;
+		if (can_wrap(l, i))
+			(*ret_n_wrapped)++;
+		else
+			fixed += l->widths[i];
+		fixed++; /* the blank between */
 	}
-	l.wrap = wrap_width(w, &l);
-	*ret = l;
-	return 0;
+	return fixed;
+}
+
+static bool layout_fits(const struct layout *l, size_t width)
+{
+	size_t n_wrapped, fixed = fixed_width(l, &n_wrapped);
+
+	/* No blank comes after the last one. */
+	return fixed + n_wrapped * WRAP_MIN <= width + 1;
+}
+
+/* Moves the last column with one of these flags elsewhere; false where there is none. */
+static bool move_last(struct layout *l, unsigned flags, enum place place)
+{
+	for (size_t i = l->table->n_columns; i-- > 0;) {
+		if (l->places[i] != PLACE_COLUMN || !(l->table->columns[i].flags & flags))
+			continue;
+		l->places[i] = place;
+		return true;
+	}
+	return false;
+}
+
+/* On a narrow terminal: without the least important columns; then with the long texts below their rows. */
+static void layout_narrow(struct layout *l, size_t width)
+{
+	while (!layout_fits(l, width) && move_last(l, COLUMN_DROPPABLE, PLACE_NONE))
+		;
+	while (!layout_fits(l, width) && move_last(l, COLUMN_WRAP, PLACE_BELOW))
+		l->any_below = true;
+	/* What makes room for another may have made more than was needed. */
+	for (size_t i = 0; l->any_below && i < l->table->n_columns; i++) {
+		if (!(l->table->columns[i].flags & COLUMN_DROPPABLE) || !column_used(l->table, i))
+			continue;
+		l->places[i] = PLACE_COLUMN;
+		if (!layout_fits(l, width))
+			l->places[i] = PLACE_NONE;
+	}
+}
+
+/* How wide each wrapped column may be on this terminal. */
+static size_t wrap_width(const struct layout *l, size_t width)
+{
+	size_t n_wrapped, fixed = fixed_width(l, &n_wrapped);
+
+	if (n_wrapped == 0)
+		return 0;
+	if (fixed + n_wrapped * WRAP_MIN > width)
+		return WRAP_MIN;
+	return (width - fixed) / n_wrapped;
 }
 
 static void layout_clear(struct layout *l)
 {
-	free(l->used);
+	free(l->places);
+	free(l->widths);
+}
+
+static int layout_make(const struct text_writer *w, const struct report_table *t, struct layout *ret)
+{
+	_cleanup_(layout_clear) struct layout l = { .table = t };
+
+	l.places = calloc(t->n_columns, sizeof(*l.places));
+	l.widths = calloc(t->n_columns, sizeof(*l.widths));
+	if (!l.places || !l.widths)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->n_rows; i++)
+		l.rows += row_shown(t, i);
+	for (size_t i = 0; i < t->n_columns; i++) {
+		if (!column_used(t, i))
+			continue;
+		l.places[i] = PLACE_COLUMN;
+		l.widths[i] = column_width(t, i, w->ascii_only);
+		l.columns++;
+	}
+	if (w->options->width > 0) {
+		layout_narrow(&l, w->options->width);
+		l.wrap = wrap_width(&l, w->options->width);
+	}
+	*ret = l;
+	l = (struct layout){};
+	return 0;
 }
 
 /* Characters that a column is wrapped at; 0: not wrapped. */
 static size_t column_wrap(const struct layout *l, size_t column)
 {
-	unsigned flags = l->table->columns[column].flags;
-
-	if (!(flags & (COLUMN_WRAP | COLUMN_FOLD)))
-		return 0;
 	if (l->wrap > 0)
-		return l->wrap;
-	return flags & COLUMN_FOLD ? FOLD_WIDTH : 0;
+		return can_wrap(l, column) ? l->wrap : 0;
+	return l->table->columns[column].flags & COLUMN_FOLD ? FOLD_WIDTH : 0;
 }
 
 static int add_columns(struct libscols_table *table, const struct layout *l)
@@ -201,7 +281,7 @@ static int add_columns(struct libscols_table *table, const struct layout *l)
 		struct libscols_column *column;
 		int flags = 0;
 
-		if (!l->used[i])
+		if (l->places[i] != PLACE_COLUMN)
 			continue;
 		if (c->flags & COLUMN_RIGHT)
 			flags |= SCOLS_FL_RIGHT;
@@ -251,7 +331,7 @@ static int add_line(const struct text_writer *w, struct libscols_table *table, c
 	for (size_t i = 0; i < l->table->n_columns; i++) {
 		int r;
 
-		if (!l->used[i])
+		if (l->places[i] != PLACE_COLUMN)
 			continue;
 		r = add_cell(w, line, n++, l, row, i);
 		if (r < 0)
@@ -274,6 +354,53 @@ static void write_heading(struct text_writer *w, const char *heading)
 		fprintf(w->f, BOLD "%s" RESET "\n", heading);
 	else
 		fprintf(w->f, "%s\n", heading);
+}
+
+static int write_below(const struct text_writer *w, const struct layout *l, size_t row)
+{
+	const struct report_table *t = l->table;
+
+	for (size_t i = 0; i < t->n_columns; i++) {
+		const struct cell *c = &t->cells[row * t->n_columns + i];
+		_cleanup_free_ char *s = NULL;
+
+		if (l->places[i] != PLACE_BELOW || c->type == CELL_NULL)
+			continue;
+		s = cell_string(c, w->ascii_only);
+		if (!s)
+			return -ENOMEM;
+		fprintf(w->f, "%*s", BELOW_INDENT, "");
+		write_wrapped(w->f, s, BELOW_INDENT,
+			      w->options->width - MIN(w->options->width, (unsigned)BELOW_INDENT));
+	}
+	return 0;
+}
+
+/* Row by row, each followed by what stands below it. */
+static int write_rows(const struct text_writer *w, struct libscols_table *table, const struct layout *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->table->n_rows; i++) {
+		_cleanup_free_ char *text = NULL;
+		struct libscols_line *line;
+		size_t size;
+		int r;
+
+		if (!row_shown(l->table, i))
+			continue;
+		line = scols_table_get_line(table, n++);
+		if (!line || scols_table_print_range_to_string(table, line, line, &text) < 0 || !text)
+			return -ENOMEM;
+		/* libsmartcols ends some ranges with a newline and some without. */
+		for (size = strlen(text); size > 0 && text[size - 1] == '\n'; size--)
+			;
+		fprintf(w->f, "%.*s\n", (int)size, text);
+		r = write_below(w, l, i);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int write_table(struct text_writer *w, const struct report_table *t)
@@ -305,6 +432,8 @@ static int write_table(struct text_writer *w, const struct report_table *t)
 	begin_part(w);
 	if (t->heading)
 		write_heading(w, t->heading);
+	if (l.any_below)
+		return write_rows(w, table, &l);
 	return scols_print_table(table) < 0 ? -ENOMEM : 0;
 }
 
@@ -331,7 +460,11 @@ static int write_fields(struct text_writer *w, const struct report_item *items, 
 		s = cell_string(&items[i].cell, w->ascii_only);
 		if (!s)
 			return -ENOMEM;
-		fprintf(w->f, "%*s%s: %s\n", (int)(width - text_length(items[i].title)), "", items[i].title, s);
+		fprintf(w->f, "%*s%s: ", (int)(width - text_length(items[i].title)), "", items[i].title);
+		if (w->options->width > width + strlen(": ") + WRAP_MIN)
+			write_wrapped(w->f, s, width + strlen(": "), w->options->width - width - strlen(": "));
+		else
+			fprintf(w->f, "%s\n", s);
 	}
 	return 0;
 }

@@ -59,8 +59,8 @@ static const struct column row_columns[_ROW_COLUMN_MAX] = {
 	[ROW_COLUMN_ID] = { "id", "TUNABLE", 0 },
 	[ROW_COLUMN_SCOPE] = { "scope", "SCOPE", 0 },
 	[ROW_COLUMN_RANGE] = { "range", "RANGE", COLUMN_WRAP },
-	[ROW_COLUMN_AUTO] = { "auto", "AUTO", 0 },
-	[ROW_COLUMN_SINCE] = { "since", "SINCE", 0 },
+	[ROW_COLUMN_AUTO] = { "auto", "AUTO", COLUMN_DROPPABLE },
+	[ROW_COLUMN_SINCE] = { "since", "SINCE", COLUMN_DROPPABLE },
 	[ROW_COLUMN_PATH] = { "path", "", COLUMN_JSON_ONLY },
 	[ROW_COLUMN_ALIAS] = { "alias_path", "", COLUMN_JSON_ONLY },
 	[ROW_COLUMN_KIND] = { "kind", "", COLUMN_JSON_ONLY },
@@ -228,7 +228,7 @@ enum {
 };
 
 static const struct column writer_columns[_WRITER_COLUMN_MAX] = {
-	[WRITER_COLUMN_TEXT] = { "text", "WHERE AND WHAT", 0 },
+	[WRITER_COLUMN_TEXT] = { "text", "WHERE AND WHAT", COLUMN_WRAP },
 };
 
 /* One fact holds all writers of a key, "; " between them. */

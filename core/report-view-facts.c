@@ -16,7 +16,7 @@ enum {
 static const struct column columns[_FACT_COLUMN_MAX] = {
 	[FACT_COLUMN_NAME] = { "name", "FACT", 0 },
 	[FACT_COLUMN_VALUE] = { "value", "VALUE", COLUMN_FOLD },
-	[FACT_COLUMN_CONFIDENCE] = { "confidence", "HOW", 0 },
+	[FACT_COLUMN_CONFIDENCE] = { "confidence", "HOW", COLUMN_DROPPABLE },
 	[FACT_COLUMN_GROUP] = { "group", "", COLUMN_JSON_ONLY },
 	[FACT_COLUMN_SOURCE] = { "source", "", COLUMN_JSON_ONLY },
 	[FACT_COLUMN_REASON] = { "reason", "", COLUMN_JSON_ONLY },

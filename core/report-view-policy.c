@@ -12,7 +12,7 @@ enum {
 static const struct column file_columns[_FILE_COLUMN_MAX] = {
 	[FILE_COLUMN_PATH] = { "path", "FILE", 0 },
 	[FILE_COLUMN_STATE] = { "state", "STATE", 0 },
-	[FILE_COLUMN_SETTINGS] = { "settings_count", "SETTINGS", COLUMN_RIGHT },
+	[FILE_COLUMN_SETTINGS] = { "settings_count", "SETTINGS", COLUMN_RIGHT | COLUMN_DROPPABLE },
 	[FILE_COLUMN_REASON] = { "reason", "REASON", COLUMN_WRAP },
 };
 

@@ -99,7 +99,7 @@ static const struct column history_columns[_HISTORY_COLUMN_MAX] = {
 	[HISTORY_COLUMN_TIME] = { "time", "TIME", 0 },
 	[HISTORY_COLUMN_VERB] = { "verb", "VERB", 0 },
 	[HISTORY_COLUMN_STATE] = { "state", "STATE", COLUMN_OUTCOME },
-	[HISTORY_COLUMN_VALUES] = { "values_count", "VALUES", COLUMN_RIGHT },
+	[HISTORY_COLUMN_VALUES] = { "values_count", "VALUES", COLUMN_RIGHT | COLUMN_DROPPABLE },
 	[HISTORY_COLUMN_SAVED] = { "saved_bytes", "SAVED", COLUMN_RIGHT },
 	[HISTORY_COLUMN_NOTE] = { "note", "NOTE", COLUMN_WRAP },
 };

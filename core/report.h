@@ -25,9 +25,10 @@ enum column_flags {
 	COLUMN_RIGHT = 1 << 0, /* right-aligned */
 	COLUMN_JSON_ONLY = 1 << 1,
 	COLUMN_TEXT_ONLY = 1 << 2,
-	COLUMN_WRAP = 1 << 3,	 /* may be wrapped on a narrow terminal */
-	COLUMN_OUTCOME = 1 << 4, /* coloured by its word */
-	COLUMN_FOLD = 1 << 5,	 /* wrapped without a terminal too: one long value must not push the rest far away */
+	COLUMN_WRAP = 1 << 3,	   /* may be wrapped on a narrow terminal */
+	COLUMN_OUTCOME = 1 << 4,   /* coloured by its word */
+	COLUMN_FOLD = 1 << 5,	   /* wrapped without a terminal too: one long value must not push the rest far away */
+	COLUMN_DROPPABLE = 1 << 6, /* left out first where a terminal is too narrow */
 };
 
 struct column {

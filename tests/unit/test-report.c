@@ -255,6 +255,85 @@ static void text_wraps_at_words_on_a_terminal_only(void **state)
 	assert_int_equal(n, 6);
 }
 
+enum {
+	WIDE_ID,
+	WIDE_NOW,
+	WIDE_WANTED,
+	WIDE_FROM,
+	WIDE_REASON,
+	_WIDE_MAX,
+};
+
+static const struct column wide_columns[_WIDE_MAX] = {
+	[WIDE_ID] = { "id", "TUNABLE", 0 },
+	[WIDE_NOW] = { "now", "NOW", 0 },
+	[WIDE_WANTED] = { "wanted", "WANTED", 0 },
+	[WIDE_FROM] = { "from", "FROM", COLUMN_DROPPABLE },
+	[WIDE_REASON] = { "reason", "REASON", COLUMN_WRAP },
+};
+
+static struct report *wide_rows(void)
+{
+	struct report *r = report_new("sample");
+	struct report_table *t = report_add_table(r, "things", NULL, wide_columns, _WIDE_MAX);
+
+	report_row(t);
+	report_cell_text(t, WIDE_ID, "vm.hugetlb_optimize_vmemmap");
+	report_cell_text(t, WIDE_NOW, "1");
+	report_cell_text(t, WIDE_WANTED, "1234567890");
+	report_cell_text(t, WIDE_FROM, "50-guest.conf:10");
+	report_cell_text(t, WIDE_REASON, "a kernel that is older than 6.12, which brought it, and so it is not there");
+	report_row(t);
+	report_cell_text(t, WIDE_ID, "vm.swappiness");
+	report_cell_text(t, WIDE_NOW, "60");
+	report_cell_text(t, WIDE_WANTED, "10");
+	report_cell_text(t, WIDE_FROM, "50-guest.conf:11");
+	return r;
+}
+
+static void text_on_a_narrow_terminal_has_the_reason_below(void **state)
+{
+	_cleanup_(report_freep) struct report *r = wide_rows();
+	_cleanup_free_ char *text = render_text(r, false, 60);
+
+	/* Without REASON beside it there is room for FROM again: 27 + 3 + 10 + 16 and the blanks. */
+	assert_string_equal(text, "TUNABLE                     NOW WANTED     FROM\n"
+				  "vm.hugetlb_optimize_vmemmap 1   1234567890 50-guest.conf:10\n"
+				  "    a kernel that is older than 6.12, which brought it, and\n"
+				  "    so it is not there\n"
+				  "vm.swappiness               60  10         50-guest.conf:11\n");
+}
+
+static void text_drops_the_least_important_first(void **state)
+{
+	_cleanup_(report_freep) struct report *r = wide_rows();
+	_cleanup_free_ char *text = render_text(r, false, 78), *whole = render_text(r, false, 0);
+
+	assert_null(strstr(text, "FROM"));
+	assert_non_null(strstr(text, "REASON"));
+	assert_non_null(strstr(whole, "FROM"));
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+		assert_true(strcspn(line, "\n") <= 78);
+	free(TAKE_PTR(text));
+	text = render_text(r, false, 80);
+	assert_non_null(strstr(text, "FROM"));
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+		assert_true(strcspn(line, "\n") <= 80);
+}
+
+static void text_fields_wrap_with_a_hanging_indent(void **state)
+{
+	_cleanup_(report_freep) struct report *r = report_new("sample");
+	_cleanup_free_ char *text = NULL, *whole = NULL;
+
+	report_text(r, "a", "What for", "one two three four five six seven eight nine ten eleven twelve");
+	text = render_text(r, false, 60);
+	assert_string_equal(text, "What for: one two three four five six seven eight nine ten\n"
+				  "          eleven twelve\n");
+	whole = render_text(r, false, 0);
+	assert_string_equal(whole, "What for: one two three four five six seven eight nine ten eleven twelve\n");
+}
+
 static void text_is_coloured_only_if_asked(void **state)
 {
 	_cleanup_(report_freep) struct report *r = two_rows();
@@ -478,6 +557,9 @@ int main(void)
 		cmocka_unit_test(text_is_a_compact_table),
 		cmocka_unit_test(text_fields_stand_below_each_other),
 		cmocka_unit_test(text_wraps_at_words_on_a_terminal_only),
+		cmocka_unit_test(text_on_a_narrow_terminal_has_the_reason_below),
+		cmocka_unit_test(text_drops_the_least_important_first),
+		cmocka_unit_test(text_fields_wrap_with_a_hanging_indent),
 		cmocka_unit_test(text_is_coloured_only_if_asked),
 		cmocka_unit_test(text_hides_empty_columns_and_right_rows),
 		cmocka_unit_test(text_cannot_steer_the_terminal),

@@ -7,8 +7,8 @@
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <termios.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/fileio.h"
 #include "base/macros.h"
 #include "base/strutil.h"
@@ -41,14 +41,6 @@ int confirm_block_signals(sigset_t *ret_signals)
 		return -errno;
 	*ret_signals = set;
 	return 0;
-}
-
-static uint64_t boottime_msec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 /* Wakes at each change of the record; below a root of its own too, which is why it goes by /proc/self/fd. */
@@ -99,7 +91,7 @@ static void show_countdown(struct progress *p, uint64_t left_msec, bool has_term
 /* Where no countdown is seen: once, that it waits at all, and what ends that. */
 static void tell_wait(const struct confirm_wait *w, bool has_terminal)
 {
-	uint64_t now = boottime_msec(), deadline = w->deadline_sec * 1000;
+	uint64_t now = clock_usec(CLOCK_BOOTTIME) / USEC_PER_MSEC, deadline = w->deadline_sec * 1000;
 	char span[32];
 
 	fprintf(stderr,
@@ -155,7 +147,7 @@ static int wait_for_answer(const struct confirm_wait *w, struct pollfd *fds, str
 	bool has_terminal = fds[POLL_TERMINAL].fd >= 0;
 
 	for (;;) {
-		uint64_t now = boottime_msec(), deadline = w->deadline_sec * 1000, left;
+		uint64_t now = clock_usec(CLOCK_BOOTTIME) / USEC_PER_MSEC, deadline = w->deadline_sec * 1000, left;
 		int r;
 
 		if (now >= deadline) {

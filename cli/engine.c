@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cli/engine.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "base/strutil.h"
 #include "core/verify.h"
 
@@ -165,14 +164,6 @@ int engine_lock_store(struct cli *cli, struct engine *e)
 	return r;
 }
 
-uint64_t boottime_sec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec;
-}
-
 static void tell_recovered(struct cli *cli, const struct restore *restore)
 {
 	if (restore->n_transactions == 0)
@@ -195,7 +186,7 @@ int engine_write_store(struct cli *cli, struct engine *e, struct restore *ret_re
 
 	if (r < 0)
 		return r;
-	r = apply_recover(e->io, e->store, boottime_sec(), ret_recovered);
+	r = apply_recover(e->io, e->store, clock_usec(CLOCK_BOOTTIME) / USEC_PER_SEC, ret_recovered);
 	if (r < 0)
 		return cli_error(cli, r, "cannot take back what an earlier run left unfinished: %s", strerror(-r));
 	tell_recovered(cli, ret_recovered);

@@ -38,9 +38,6 @@ int engine_write_store(struct cli *cli, struct engine *e, struct restore *ret_re
 /* The same without recovery. */
 int engine_lock_store(struct cli *cli, struct engine *e);
 
-/* What deadlines in the undo record count by: CLOCK_BOOTTIME. */
-uint64_t boottime_sec(void);
-
 /* True for the errors of a place that this process may not write to. */
 bool is_write_protected(int error);
 

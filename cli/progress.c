@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cli/progress.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "base/macros.h"
 #include "base/strutil.h"
 
@@ -10,19 +9,11 @@
 #define QUIET_MSEC 300
 #define WIPE "\r\033[K"
 
-static uint64_t now_msec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 void progress_begin(struct progress *p, bool quiet)
 {
 	*p = (struct progress){
 		.enabled = !quiet && isatty(STDERR_FILENO),
-		.start_msec = now_msec(),
+		.start_msec = clock_usec(CLOCK_MONOTONIC) / USEC_PER_MSEC,
 	};
 }
 
@@ -39,7 +30,7 @@ void progress_step(void *userdata, const struct plan *plan, size_t step)
 	struct progress *p = userdata;
 	_cleanup_free_ char *text = NULL;
 
-	if (!p->enabled || now_msec() - p->start_msec < QUIET_MSEC)
+	if (!p->enabled || clock_usec(CLOCK_MONOTONIC) / USEC_PER_MSEC - p->start_msec < QUIET_MSEC)
 		return;
 	text = xasprintf("[%zu/%zu] %s", step + 1, plan->n_steps, plan->steps[step].id);
 	if (text)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The verbs that look and write nothing, a few lines each. */
+#include "base/clock.h"
 #include "cli/engine.h"
 #include "core/report-views.h"
 #include "core/savings.h"
@@ -80,7 +81,7 @@ int verb_status(struct cli *cli, struct report **ret)
 	r = savings_measure(&e.facts, e.io, false, &savings);
 	if (r < 0)
 		return cli_error(cli, r, "cannot reckon up the savings: %s", strerror(-r));
-	*ret = report_status(e.plan, &savings, e.store, boottime_sec());
+	*ret = report_status(e.plan, &savings, e.store, clock_usec(CLOCK_BOOTTIME) / USEC_PER_SEC);
 	return 0;
 }
 

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <inttypes.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/number.h"
 #include "base/strutil.h"
 #include "core/apply-internal.h"
 
-#define POOL_TIMEOUT_DEFAULT_USEC (30ULL * 1000 * 1000)
+#define POOL_TIMEOUT_DEFAULT_USEC (30 * USEC_PER_SEC)
 #define POOL_ROUNDS_MAX 8
 /* Grown in parts, so that the deadline is looked at and progress can be shown. */
 #define POOL_PART_BYTES (2ULL << 30)
-
-static uint64_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 /* Why a pool stopped growing short of what was wanted. */
 enum stop {
@@ -52,7 +44,8 @@ static int grow(struct apply_context *c, struct step *step, int64_t before, int6
 	int64_t part = (int64_t)MAX(POOL_PART_BYTES / size, 1ULL), have = before;
 
 	if (!c->pool_deadline_usec)
-		c->pool_deadline_usec = now_usec() + (c->options->pool_timeout_usec ?: POOL_TIMEOUT_DEFAULT_USEC);
+		c->pool_deadline_usec =
+			clock_usec(CLOCK_MONOTONIC) + (c->options->pool_timeout_usec ?: POOL_TIMEOUT_DEFAULT_USEC);
 	*ret_write_error = 0;
 	*ret_stop = STOP_FRAGMENTED;
 	for (unsigned short_rounds = 0; have < wanted && short_rounds < POOL_ROUNDS_MAX;) {
@@ -76,14 +69,14 @@ static int grow(struct apply_context *c, struct step *step, int64_t before, int6
 			/* No gain after compaction either: what is missing is not there. */
 			if (short_rounds > 1 && got <= have)
 				return 0;
-			if (now_usec() >= c->pool_deadline_usec)
+			if (clock_usec(CLOCK_MONOTONIC) >= c->pool_deadline_usec)
 				return 0;
 			kernel_io_write(c->io, "/proc/sys/vm/compact_memory", "1");
 		}
 		have = got;
 		if (c->options->progress && have < wanted)
 			c->options->progress(c->options->userdata, c->plan, (size_t)(step - c->plan->steps));
-		if (have < wanted && now_usec() >= c->pool_deadline_usec) {
+		if (have < wanted && clock_usec(CLOCK_MONOTONIC) >= c->pool_deadline_usec) {
 			*ret_stop = STOP_TIME;
 			return 0;
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <inttypes.h>
 #include <stdarg.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/number.h"
 #include "base/strutil.h"
 #include "core/apply-internal.h"
@@ -364,6 +364,13 @@ static int tell_taken_back(struct apply_context *c, const struct restore *restor
 	return 0;
 }
 
+static char *engine_failure(int error)
+{
+	if (error == -ENOMEM)
+		return strdup("out of memory");
+	return xasprintf("the undo record cannot be written: %s", strerror(-error));
+}
+
 static int take_all_back(struct apply_context *c, const char *cause, enum apply_result *ret_result)
 {
 	_cleanup_(restore_clear) struct restore restore = {};
@@ -377,7 +384,9 @@ static int take_all_back(struct apply_context *c, const char *cause, enum apply_
 	if (t >= 0)
 		t = not_tried(c->plan, cause);
 	diag_add(c->diags, DIAG_ERROR, NULL, 0, NULL, "%s: %s", cause,
-		 stuck ? "not everything could be taken back, see the items" : "everything was taken back");
+		 stuck		     ? "not everything could be taken back, see the items"
+		 : restore.n_foreign ? "taken back but for what others have changed meanwhile, see the items"
+				     : "everything was taken back");
 	*ret_result = stuck ? APPLY_STUCK : APPLY_UNDONE;
 	return r < 0 ? r : t;
 }
@@ -442,8 +451,7 @@ static int apply_steps(struct apply_context *c, bool *ret_grew, char **ret_cause
 			r = step->outcome == OUTCOME_ALREADY ? judge_effect(c, step) : 0;
 		}
 		if (r < 0) {
-			*ret_cause = r == -ENOMEM ? strdup("out of memory")
-						  : xasprintf("the undo record cannot be written: %s", strerror(-r));
+			*ret_cause = engine_failure(r);
 			return r;
 		}
 		if (step->essential && !reached(step)) {
@@ -483,14 +491,6 @@ static bool changed_something(struct kernel_io *io, const struct transaction *t)
 	return false;
 }
 
-static uint64_t boottime_sec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec;
-}
-
 static int commit(struct apply_context *c)
 {
 	uint64_t within = c->options->confirm_within_sec;
@@ -498,7 +498,8 @@ static int commit(struct apply_context *c)
 	if (!changed_something(c->io, undo_current(c->store)))
 		return undo_end(c->store, TRANSACTION_UNDONE, 0, "nothing was changed");
 	if (within)
-		return undo_end(c->store, TRANSACTION_UNCONFIRMED, boottime_sec() + within, NULL);
+		return undo_end(c->store, TRANSACTION_UNCONFIRMED, clock_usec(CLOCK_BOOTTIME) / USEC_PER_SEC + within,
+				NULL);
 	return undo_end(c->store, TRANSACTION_COMMITTED, 0, NULL);
 }
 
@@ -553,7 +554,7 @@ static int run(struct apply_context *c, enum apply_result *ret_result)
 	if (r >= 0)
 		r = commit(c);
 	if (r < 0) {
-		cause = xasprintf("the undo record cannot be written: %s", strerror(-r));
+		cause = engine_failure(r);
 		return take_all_back(c, cause ?: "out of memory", ret_result);
 	}
 	if (grew)

@@ -493,6 +493,28 @@ static void test_kernel_holds_another_value(void **state)
 	assert_false(plan_differs(e.plan));
 }
 
+/* Somebody sets what was written, while the rest is applied. */
+static void set_meanwhile(void *userdata, unsigned write)
+{
+	struct engine *e = userdata;
+
+	if (write == 1)
+		fake_kernel_set(e->kernel, VM "stat_interval", "7");
+}
+
+static void case_26_taken_back_but_for_what_others_set(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	fake_kernel_refuse(e.kernel, VM "swappiness", -EINVAL);
+	fake_kernel_on_write(e.kernel, set_meanwhile, &e);
+	engine_apply(&e, "[Policy]\nEssential = vm.swappiness\n[vm]\nstat_interval = 10\nswappiness = 10\n");
+	assert_int_equal(e.result, APPLY_UNDONE);
+	engine_expect_value(&e, VM "stat_interval", "7");
+	engine_expect_reason(&e, "vm.stat_interval", "set by someone else: left");
+	assert_non_null(strstr(e.diags.items[0].text, "but for what others have changed meanwhile"));
+}
+
 static void test_essential_that_cannot_be_reached_begins_nothing(void **state)
 {
 	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
@@ -576,6 +598,7 @@ int main(void)
 		cmocka_unit_test(case_16_linked_pair_of_someone_else_stays),
 		cmocka_unit_test(case_25_read_only_in_a_container),
 		cmocka_unit_test(case_26_undo_leaves_what_others_set),
+		cmocka_unit_test(case_26_taken_back_but_for_what_others_set),
 		cmocka_unit_test(test_kernel_holds_another_value),
 		cmocka_unit_test(test_essential_that_cannot_be_reached_begins_nothing),
 		cmocka_unit_test(test_unconfirmed_is_undone_when_its_waiter_is_gone),

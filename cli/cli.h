@@ -3,6 +3,7 @@
 
 #include "cli/command-line.h"
 #include "core/diag.h"
+#include "core/engine.h"
 #include "core/report.h"
 
 /* One run of mmoptctl. Every failure becomes one message in diags: they are shown once, at the end. */
@@ -11,10 +12,11 @@ struct cli {
 	struct diag_list diags;
 };
 
-/* An error about no file in particular; returns error, for "return cli_error(...)". */
-int cli_error(struct cli *cli, int error, const char *fmt, ...) _printf_(3, 4);
-void cli_warning(struct cli *cli, const char *fmt, ...) _printf_(2, 3);
-void cli_notice(struct cli *cli, const char *fmt, ...) _printf_(2, 3);
+/* The engine as the command line wants it. 0 or a negative errno with a message. */
+int cli_open_engine(struct cli *cli, struct engine *ret);
+
+/* Below --root: says once, in the text or as a message in JSON, that this machine is as it was. */
+void cli_tell_root(struct cli *cli, const struct engine *e, struct report *r);
 
 /*
  * Shows a report (NULL: memory ran out) and the messages, and returns the exit status of the program.  A standard output that

@@ -5,7 +5,7 @@
 #include <limits.h>
 
 #include "base/strutil.h"
-#include "cli/time-span.h"
+#include "base/time-span.h"
 
 /* The letters of the options, for getopt_long(). ':' first: a missing argument is told from an unknown option. */
 #define LETTERS ":hq"

@@ -12,8 +12,8 @@
 #include "base/fileio.h"
 #include "base/macros.h"
 #include "base/strutil.h"
+#include "base/time-span.h"
 #include "cli/progress.h"
-#include "cli/time-span.h"
 
 #define RECORDS "/run/mmopt/transactions"
 

@@ -7,6 +7,17 @@
 #include "cli/cli.h"
 #include "core/report-views.h"
 
+int cli_open_engine(struct cli *cli, struct engine *ret)
+{
+	int r = engine_open(ret, cli->line.root, &cli->diags);
+
+	if (r < 0)
+		return r;
+	ret->policy_file = cli->line.policy;
+	ret->force = cli->line.force;
+	return 0;
+}
+
 static int run_verb(struct cli *cli, struct report **ret)
 {
 	switch (cli->line.verb->id) {
@@ -97,13 +108,13 @@ static struct report *run(struct cli *cli, bool has_stdout)
 	if (cli->line.version)
 		return version_report();
 	if (!has_stdout && !(cli->line.quiet && cli->line.json == JSON_OFF))
-		k = cli_error(cli, -EBADF, "standard output is closed: nothing was done");
+		k = diag_error(&cli->diags, -EBADF, "standard output is closed: nothing was done");
 	else
 		k = run_verb(cli, &r);
 	if (k < 0) {
 		/* Each failure has its message already; lack of memory may not have got that far. */
 		if (cli->diags.n_errors == 0)
-			cli_error(cli, k, "%s", strerror(-k));
+			diag_error(&cli->diags, k, "%s", strerror(-k));
 		return report_error(cli->line.verb->name);
 	}
 	return r;
@@ -121,7 +132,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	k = command_line_parse(argc, argv, &cli.line, &mistake);
 	if (k < 0) {
-		cli_error(&cli, k, "%s", mistake ?: strerror(-k));
+		diag_error(&cli.diags, k, "%s", mistake ?: strerror(-k));
 		r = report_error(cli.line.verb ? cli.line.verb->name : NULL);
 	} else {
 		r = run(&cli, has_stdout);

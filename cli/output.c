@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <locale.h>
-#include <stdarg.h>
 
 #include "base/fileio.h"
 #include "base/strutil.h"
@@ -13,44 +12,6 @@
 #define RED "\033[31m"
 #define YELLOW "\033[33m"
 #define RESET "\033[0m"
-
-/* A lack of memory for the text leaves a message without one, but never none: diag_add() still counts it. */
-static void add_message(struct cli *cli, enum diag_severity severity, const char *fmt, va_list ap)
-{
-	_cleanup_free_ char *text = NULL;
-
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
-	diag_add(&cli->diags, severity, NULL, 0, NULL, "%s", text ?: "out of memory");
-}
-
-int cli_error(struct cli *cli, int error, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_message(cli, DIAG_ERROR, fmt, ap);
-	va_end(ap);
-	return error;
-}
-
-void cli_warning(struct cli *cli, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_message(cli, DIAG_WARNING, fmt, ap);
-	va_end(ap);
-}
-
-void cli_notice(struct cli *cli, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_message(cli, DIAG_NOTICE, fmt, ap);
-	va_end(ap);
-}
 
 static const char *severity_prefix(enum diag_severity severity)
 {
@@ -200,7 +161,7 @@ int cli_show(struct cli *cli, struct report *r)
 	int exit_status;
 
 	if (report_failed(r)) {
-		cli_error(cli, -ENOMEM, "out of memory");
+		diag_error(&cli->diags, -ENOMEM, "out of memory");
 		report_free(r);
 		r = report_error(cli->line.verb ? cli->line.verb->name : NULL);
 	}
@@ -220,4 +181,16 @@ void cli_show_early(struct cli *cli, const struct report *r)
 {
 	if (cli->line.json == JSON_OFF && !cli->line.quiet && !report_failed(r))
 		(void)!show_report(cli, r, false); /* a pager would hold the verb up */
+}
+
+void cli_tell_root(struct cli *cli, const struct engine *e, struct report *r)
+{
+	static const char format[] = "below %s only: nothing on this machine was changed";
+
+	if (e->io->live)
+		return;
+	if (cli->line.json == JSON_OFF)
+		report_line(r, format, cli->line.root);
+	else
+		diag_notice(&cli->diags, format, cli->line.root);
 }

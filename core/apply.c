@@ -539,7 +539,7 @@ static int run(struct apply_context *c, enum apply_result *ret_result)
 	int r;
 
 	known_before = hvo && hvo->saving_bytes > 0 && savings_hvo_measured(c->facts, c->io, &saved_before) >= 0;
-	r = undo_begin(c->store, "apply");
+	r = undo_begin(c->store, c->options->verb ?: "apply");
 	if (r < 0)
 		return r;
 	r = apply_steps(c, &grew, &cause);

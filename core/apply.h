@@ -8,6 +8,7 @@
 #include "core/undo.h"
 
 struct apply_options {
+	const char *verb;	     /* in the record; NULL: "apply" */
 	uint64_t pool_timeout_usec;  /* for growing huge page pools, all together; 0: the default, 30 s */
 	uint64_t confirm_within_sec; /* 0: committed at once */
 	/* Called before each step with its index, and while a pool grows; may be NULL. */
@@ -67,6 +68,13 @@ int apply_rollback(struct kernel_io *io, struct undo_store *store, bool all, str
  * now_sec: CLOCK_BOOTTIME.
  */
 int apply_recover(struct kernel_io *io, struct undo_store *store, uint64_t now_sec, struct restore *ret);
+
+/*
+ * Takes back only the huge page pools that grew in the last transaction, not undone, that grew one; its other values stay, and stay
+ * on record.  Nothing is taken from a pool where this kernel would corrupt memory by it.
+ * 0 (see the items), -ENOENT where no transaction grew a pool, or another negative errno.
+ */
+int apply_give_back_pools(struct kernel_io *io, struct undo_store *store, struct restore *ret);
 
 /* Makes the unconfirmed transaction permanent. 0, -ENOENT where there is none. */
 int apply_confirm(struct undo_store *store, unsigned *ret_number);

@@ -41,29 +41,64 @@ static void diag_count(struct diag_list *list, enum diag_severity severity)
 	}
 }
 
+static void add(struct diag_list *list, struct diag *d, const char *file, const char *key, const char *fmt, va_list ap)
+{
+	struct diag *place;
+
+	diag_count(list, d->severity);
+	if (vasprintf(&d->text, fmt, ap) < 0)
+		return;
+	d->file = file ? strdup(file) : NULL;
+	d->key = key ? strdup(key) : NULL;
+	place = (file && !d->file) || (key && !d->key) ? NULL : diag_list_grow(list);
+	if (!place) {
+		diag_clear(d);
+		return;
+	}
+	*place = *d;
+	list->n++;
+}
+
 void diag_add(struct diag_list *list, enum diag_severity severity, const char *file, unsigned line, const char *key,
 	      const char *fmt, ...)
 {
 	struct diag d = { .severity = severity, .line = line };
-	struct diag *place;
 	va_list ap;
-	int n;
 
-	diag_count(list, severity);
 	va_start(ap, fmt);
-	n = vasprintf(&d.text, fmt, ap);
+	add(list, &d, file, key, fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		return;
-	d.file = file ? strdup(file) : NULL;
-	d.key = key ? strdup(key) : NULL;
-	place = (file && !d.file) || (key && !d.key) ? NULL : diag_list_grow(list);
-	if (!place) {
-		diag_clear(&d);
-		return;
-	}
-	*place = d;
-	list->n++;
+}
+
+int diag_error(struct diag_list *list, int error, const char *fmt, ...)
+{
+	struct diag d = { .severity = DIAG_ERROR };
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(list, &d, NULL, NULL, fmt, ap);
+	va_end(ap);
+	return error;
+}
+
+void diag_warning(struct diag_list *list, const char *fmt, ...)
+{
+	struct diag d = { .severity = DIAG_WARNING };
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(list, &d, NULL, NULL, fmt, ap);
+	va_end(ap);
+}
+
+void diag_notice(struct diag_list *list, const char *fmt, ...)
+{
+	struct diag d = { .severity = DIAG_NOTICE };
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(list, &d, NULL, NULL, fmt, ap);
+	va_end(ap);
 }
 
 void diag_list_clear(struct diag_list *list)

@@ -36,6 +36,11 @@ struct diag_list {
 void diag_add(struct diag_list *list, enum diag_severity severity, const char *file, unsigned line, const char *key,
 	      const char *fmt, ...) _printf_(6, 7);
 
+/* The same about no file in particular; diag_error() returns error, for "return diag_error(...)". */
+int diag_error(struct diag_list *list, int error, const char *fmt, ...) _printf_(3, 4);
+void diag_warning(struct diag_list *list, const char *fmt, ...) _printf_(2, 3);
+void diag_notice(struct diag_list *list, const char *fmt, ...) _printf_(2, 3);
+
 void diag_list_clear(struct diag_list *list);
 
 /* "notice", "warning", "error" */

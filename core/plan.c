@@ -374,6 +374,48 @@ static unsigned needed_facts(const struct policy *policy)
 	return groups;
 }
 
+static bool is_named(char *const *ids, const char *id)
+{
+	for (; *ids; ids++)
+		if (streq(*ids, id))
+			return true;
+	return false;
+}
+
+/* Is it the other form of a setting that is named, or one that the kernel moves along with it? */
+static bool moves_with_named(const struct plan *plan, char *const *ids, const struct step *step)
+{
+	for (size_t i = 0; i < plan->n_steps; i++) {
+		const struct tunable *t = plan->steps[i].ref.tunable;
+
+		if (((t->linked && streq(t->linked, step->id)) || (t->disturbs && streq(t->disturbs, step->id))) &&
+		    is_named(ids, plan->steps[i].id))
+			return true;
+	}
+	return false;
+}
+
+/* Takes out of the run what it is not about.  What is as wanted, or waits for a reboot, may say so all the same. */
+static int narrow(struct plan *plan, char *const *only)
+{
+	for (size_t i = 0; only && i < plan->n_steps; i++) {
+		struct step *step = &plan->steps[i];
+
+		if (is_named(only, step->id) || moves_with_named(plan, only, step))
+			continue;
+		step->essential = false;
+		if (step->action == STEP_KEEP)
+			continue;
+		step->action = STEP_KEEP;
+		step->outcome = OUTCOME_SKIPPED;
+		if (!step->reason)
+			step->reason = strdup("left as it is in this run");
+		if (!step->reason)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int refuse_all(struct plan *plan, const struct facts *facts, const struct plan_options *options)
 {
 	const char *rescue = facts_word(facts, FACT_RESCUE);
@@ -446,7 +488,9 @@ int plan_make(const struct policy *policy, struct facts *facts, struct kernel_io
 	if (plan->n_steps > 1)
 		qsort(plan->steps, plan->n_steps, sizeof(*plan->steps), compare_steps);
 
-	r = plan_guard(plan, policy, options, facts, io, diags);
+	r = narrow(plan, options->only);
+	if (r >= 0)
+		r = plan_guard(plan, policy, options, facts, io, diags);
 	if (r >= 0)
 		r = refuse_all(plan, facts, options);
 	if (r < 0)

@@ -64,6 +64,11 @@ struct plan {
 
 struct plan_options {
 	bool force; /* also in rescue and kdump systems, and against the memory guard */
+	/*
+	 * Only these ids (NULL-terminated), what the kernel moves along with them and their other forms are to be set; the others are left as
+	 * they are, and nothing depends on them.  NULL: all.
+	 */
+	char *const *only;
 };
 
 /*

@@ -345,6 +345,68 @@ int apply_recover(struct kernel_io *io, struct undo_store *store, uint64_t now_s
 	return 0;
 }
 
+static bool grew_pool(const struct undo_entry *e)
+{
+	_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
+	int64_t before, after;
+
+	return row_of(e, &ref)->effect == EFFECT_POOL && parse_i64(e->before, &before) >= 0 &&
+	       parse_i64(e->after ?: e->intended, &after) >= 0 && after > before;
+}
+
+static bool grew_some_pool(const struct transaction *t)
+{
+	for (size_t i = 0; t->state != TRANSACTION_UNDONE && i < t->n_entries; i++)
+		if (grew_pool(&t->entries[i]))
+			return true;
+	return false;
+}
+
+static int give_back_entry(struct kernel_io *io, struct undo_store *store, const struct transaction *t, size_t i,
+			   struct restore *ret)
+{
+	_cleanup_(moved_clear) struct moved moved = {};
+	const struct undo_entry *e = &t->entries[i];
+	struct restore_item *item = new_item(ret, e);
+	int r;
+
+	if (!item)
+		return -ENOMEM;
+	r = restore_entry(io, store, t, i, ret, item, &moved);
+	if (r < 0)
+		return r;
+	ret->n_foreign += item->outcome == RESTORE_FOREIGN;
+	ret->n_failed += item->outcome == RESTORE_FAILED;
+	/* The rest of the transaction stands: what the pool holds now is what mmopt left there. */
+	return item->outcome == RESTORE_DONE ? undo_left(store, t->number, e->path, e->before) : 0;
+}
+
+int apply_give_back_pools(struct kernel_io *io, struct undo_store *store, struct restore *ret)
+{
+	_cleanup_(restore_clear) struct restore restore = {};
+	const struct transaction *t;
+	size_t n;
+	int r = 0;
+
+	t = undo_store_transactions(store, &n);
+	while (n > 0 && !grew_some_pool(&t[n - 1]))
+		n--;
+	if (n == 0)
+		return -ENOENT;
+	t += n - 1;
+	for (size_t i = t->n_entries; r >= 0 && i-- > 0;)
+		if (grew_pool(&t->entries[i]))
+			r = give_back_entry(io, store, t, i, &restore);
+	if (r >= 0)
+		r = undo_mark(store, t->number, t->state, "huge page pools given back");
+	if (r < 0)
+		return r;
+	restore.n_transactions = 1;
+	*ret = restore;
+	restore = (struct restore){};
+	return 0;
+}
+
 int apply_confirm(struct undo_store *store, unsigned *ret_number)
 {
 	size_t n;

@@ -189,21 +189,29 @@ static int take_lock(struct undo_store *s, int *ret_holder_pid)
 	return 0;
 }
 
-static int open_for_writing(struct undo_store *s, int *ret_holder_pid)
+/* /run/mmopt, made where it is missing. */
+static int make_state_dir(int root_fd)
 {
 	_cleanup_close_ int state_fd = -EBADF;
 	int r;
 
-	r = make_dir(s->root_fd, "/", "run");
+	r = make_dir(root_fd, "/", "run");
 	if (r < 0)
 		return r;
-	r = make_dir(s->root_fd, "/run", "mmopt");
+	r = make_dir(root_fd, "/run", "mmopt");
 	if (r < 0)
 		return r;
-	state_fd = open_in_root(s->root_fd, STATE_DIR, O_RDONLY | O_DIRECTORY, 0);
+	state_fd = open_in_root(root_fd, STATE_DIR, O_RDONLY | O_DIRECTORY, 0);
 	if (state_fd < 0)
 		return state_fd;
-	r = check_trusted(state_fd);
+	return check_trusted(state_fd);
+}
+
+static int open_for_writing(struct undo_store *s, int *ret_holder_pid)
+{
+	int r;
+
+	r = make_state_dir(s->root_fd);
 	if (r < 0)
 		return r;
 	r = take_lock(s, ret_holder_pid);
@@ -446,15 +454,20 @@ int undo_left(struct undo_store *s, unsigned number, const char *path, const cha
 	return -ENOENT;
 }
 
-static int open_confirm_lock(struct undo_store *s, int flags)
+static int open_confirm_lock(int root_fd, int flags)
 {
-	return open_in_root(s->root_fd, STATE_DIR "/confirm.lock", flags | O_NOFOLLOW, 0600);
+	return open_in_root(root_fd, STATE_DIR "/confirm.lock", flags | O_NOFOLLOW, 0600);
 }
 
-int undo_confirm_hold(struct undo_store *s)
+int undo_confirm_hold(int root_fd)
 {
-	_cleanup_close_ int fd = open_confirm_lock(s, O_RDWR | O_CREAT);
+	_cleanup_close_ int fd = -EBADF;
+	int r;
 
+	r = make_state_dir(root_fd);
+	if (r < 0)
+		return r;
+	fd = open_confirm_lock(root_fd, O_RDWR | O_CREAT);
 	if (fd < 0)
 		return fd;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -464,7 +477,7 @@ int undo_confirm_hold(struct undo_store *s)
 
 bool undo_confirm_waiting(struct undo_store *s)
 {
-	_cleanup_close_ int fd = open_confirm_lock(s, O_RDONLY);
+	_cleanup_close_ int fd = open_confirm_lock(s->root_fd, O_RDONLY);
 
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }

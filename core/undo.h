@@ -33,7 +33,7 @@ struct transaction {
 	char *boot_id;
 	uint64_t time_sec;     /* CLOCK_REALTIME at the start */
 	uint64_t deadline_sec; /* TRANSACTION_UNCONFIRMED: CLOCK_BOOTTIME */
-	char *verb;	       /* "apply", "rollback", "recover" */
+	char *verb;	       /* "apply", "reapply", "memory" */
 	struct undo_entry *entries;
 	size_t n_entries;
 	int64_t saved_bytes; /* measured saving at its end; 0 with saved_known false */
@@ -81,10 +81,10 @@ const struct transaction *undo_current(struct undo_store *store);
 
 /*
  * The process that waits for "confirm" holds a lock of its own, for as long as it lives; the store's lock is free meanwhile.
- * undo_confirm_hold() returns a file descriptor that holds it, or a negative errno; undo_confirm_waiting() tells whether
- * some process does.
+ * undo_confirm_hold() makes /run/mmopt where it is missing and returns a file descriptor that holds the lock, -EBUSY where somebody
+ * else does, or another negative errno; undo_confirm_waiting() tells whether some process does.
  */
-int undo_confirm_hold(struct undo_store *store);
+int undo_confirm_hold(int root_fd);
 bool undo_confirm_waiting(struct undo_store *store);
 
 /* Parses one record, for tests and fuzzing. A torn last line is left out. 0, -EINVAL, -ENOMEM. */

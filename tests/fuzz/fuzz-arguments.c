@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/strutil.h"
+#include "base/time-span.h"
 #include "cli/command-line.h"
-#include "cli/time-span.h"
 #include "fuzz.h"
 
 /* The arguments of mmoptctl, one per line. argv has to end with NULL and to be writable, as main() has it. */

@@ -537,7 +537,7 @@ static void test_unconfirmed_is_undone_when_its_waiter_is_gone(void **state)
 	assert_int_equal(apply_plan(e.plan, &e.facts, e.io, e.store,
 				    &(struct apply_options){ .confirm_within_sec = 60 }, &e.diags, &e.result),
 			 0);
-	fd = undo_confirm_hold(e.store);
+	fd = undo_confirm_hold(e.dir.fd);
 	assert_true(fd >= 0);
 	engine_restart(&e);
 	assert_int_equal(apply_recover(e.io, e.store, 0, &restore), 0);

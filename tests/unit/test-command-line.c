@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "test.h"
 
+#include "base/time-span.h"
 #include "cli/command-line.h"
-#include "cli/time-span.h"
 
 #define N_WORDS 8
 

@@ -101,7 +101,7 @@ static void test_locks_are_not_for_other_users(void **state)
 	static const char *const locks[] = { "run/mmopt/lock", "run/mmopt/confirm.lock" };
 	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
 	_cleanup_(undo_store_freep) struct undo_store *store = open_store(&d, BOOT);
-	int fd = undo_confirm_hold(store);
+	int fd = undo_confirm_hold(d.fd);
 	struct stat st;
 
 	assert_true(fd >= 0);
@@ -213,10 +213,10 @@ static void test_the_waiter_is_known_to_live(void **state)
 	int fd;
 
 	assert_false(undo_confirm_waiting(store));
-	fd = undo_confirm_hold(store);
+	fd = undo_confirm_hold(d.fd);
 	assert_true(fd >= 0);
 	assert_true(undo_confirm_waiting(store));
-	assert_int_equal(undo_confirm_hold(store), -EBUSY);
+	assert_int_equal(undo_confirm_hold(d.fd), -EBUSY);
 	close(fd);
 	assert_false(undo_confirm_waiting(store));
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include <fcntl.h>
-
-#include "cli/cli.h"
-#include "core/policy.h"
+#include "core/engine.h"
 #include "core/report-views.h"
 
 struct policies {
@@ -18,18 +15,18 @@ static void policies_clear(struct policies *p)
 }
 
 /* One policy, without a machine: each [Match] is taken as true. NULL: the installed one. */
-static int load(struct cli *cli, int root_fd, const char *file, struct policies *p)
+static int load(struct engine *e, const char *file, struct policies *p)
 {
-	size_t errors_before = cli->diags.n_errors;
+	size_t errors_before = e->diags->n_errors;
 	int r;
 
-	r = policy_load(root_fd, file, NULL, NULL, false, &cli->diags, &p->items[p->n]);
+	r = policy_load(e->root_fd, file, NULL, NULL, false, e->diags, &p->items[p->n]);
 	if (r >= 0) {
 		p->n++;
 		return 0;
 	}
-	if (cli->diags.n_errors == errors_before)
-		cli_error(cli, r, "%s: %s", file ?: "policy", strerror(-r));
+	if (e->diags->n_errors == errors_before)
+		diag_error(e->diags, r, "%s: %s", file ?: "policy", strerror(-r));
 	/* The other files are looked at all the same. */
 	return r == -ENOMEM ? r : 0;
 }
@@ -52,28 +49,23 @@ static void add_summary(struct report *r, const struct policies *p, const struct
 		report_line(r, "there is no policy file to look at");
 }
 
-int verb_check(struct cli *cli, struct report **ret)
+int engine_check(struct engine *e, char *const *files, size_t n_files, struct report **ret)
 {
-	const char *root = cli->line.root ?: "/";
 	_cleanup_(policies_clear) struct policies p = {};
-	_cleanup_close_ int root_fd = -EBADF;
 	int r = 0;
 
-	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root_fd < 0)
-		return cli_error(cli, -errno, "cannot open the root directory %s: %s", root, strerror(errno));
-	p.items = calloc(cli->line.n_arguments + 1, sizeof(struct policy *));
+	p.items = calloc(n_files + 1, sizeof(struct policy *));
 	if (!p.items)
-		return cli_error(cli, -ENOMEM, "out of memory");
-	if (cli->line.n_arguments == 0)
-		r = load(cli, root_fd, cli->line.policy, &p);
-	for (size_t i = 0; r >= 0 && i < cli->line.n_arguments; i++)
-		r = load(cli, root_fd, cli->line.arguments[i], &p);
+		return diag_error(e->diags, -ENOMEM, "out of memory");
+	if (n_files == 0)
+		r = load(e, e->policy_file, &p);
+	for (size_t i = 0; r >= 0 && i < n_files; i++)
+		r = load(e, files[i], &p);
 	if (r < 0)
 		return r;
 	*ret = report_check(p.items, p.n);
-	add_summary(*ret, &p, &cli->diags);
-	if (cli->diags.n_errors > 0)
+	add_summary(*ret, &p, e->diags);
+	if (e->diags->n_errors > 0)
 		report_verdict(*ret, 1, "errors");
 	return 0;
 }

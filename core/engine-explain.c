@@ -2,7 +2,7 @@
 #include <limits.h>
 
 #include "base/strutil.h"
-#include "cli/engine.h"
+#include "core/engine-internal.h"
 #include "core/report-views.h"
 
 /* The path is in the catalogue, or is there and may be named in a raw section. */
@@ -97,30 +97,31 @@ static const char *row_by_bare_name(const char *name)
 	return best;
 }
 
-static int unknown(struct cli *cli, const char *name, int error)
+static int unknown(struct engine *e, const char *name, int error)
 {
 	_cleanup_free_ char *section = strndup(name, strcspn(name, "."));
 	const char *rest = strchr(name, '.'), *nearest;
 
 	if (!section)
-		return cli_error(cli, -ENOMEM, "out of memory");
+		return diag_error(e->diags, -ENOMEM, "out of memory");
 	if (error == -ENOMEM)
-		return cli_error(cli, error, "out of memory");
+		return diag_error(e->diags, error, "out of memory");
 	if (name[0] == '/')
-		return cli_error(cli, error, "unknown tunable '%s', see mmoptctl list", name);
+		return diag_error(e->diags, error, "unknown tunable '%s', see mmoptctl list", name);
 	if (!rest) {
 		nearest = row_by_bare_name(name);
 		if (nearest)
-			return cli_error(cli, error, "unknown tunable '%s' (did you mean '%s'?)", name, nearest);
-		return cli_error(cli, error, "unknown tunable '%s', see mmoptctl list", name);
+			return diag_error(e->diags, error, "unknown tunable '%s' (did you mean '%s'?)", name, nearest);
+		return diag_error(e->diags, error, "unknown tunable '%s', see mmoptctl list", name);
 	}
 	nearest = catalogue_nearest(section, rest + 1);
 	if (catalogue_has_section(section) && nearest)
-		return cli_error(cli, error, "unknown tunable '%s' (did you mean '%s.%s'?)", name, section, nearest);
+		return diag_error(e->diags, error, "unknown tunable '%s' (did you mean '%s.%s'?)", name, section,
+				  nearest);
 	nearest = catalogue_has_section(section) ? NULL : catalogue_nearest_section(section);
 	if (nearest)
-		return cli_error(cli, error, "unknown tunable '%s' (did you mean '%s%s'?)", name, nearest, rest);
-	return cli_error(cli, error, "unknown tunable '%s', see mmoptctl list", name);
+		return diag_error(e->diags, error, "unknown tunable '%s' (did you mean '%s%s'?)", name, nearest, rest);
+	return diag_error(e->diags, error, "unknown tunable '%s', see mmoptctl list", name);
 }
 
 /* The huge page files in /proc/sys/vm are those of the default size. */
@@ -152,34 +153,29 @@ static char *read_now(const struct engine *e, const struct tunable_ref *ref)
 	return NULL;
 }
 
-int verb_explain(struct cli *cli, struct report **ret)
+int engine_explain(struct engine *e, const char *id, struct report **ret)
 {
 	_cleanup_(tunable_ref_clear) struct tunable_ref ref = { .node = -1 };
-	_cleanup_(engine_clear) struct engine e = {};
-	const char *name = cli->line.arguments[0];
 	_cleanup_free_ char *now = NULL;
 	int r;
 
-	r = engine_open(cli, &e);
+	r = find(e, id, &ref);
 	if (r < 0)
-		return r;
-	r = find(&e, name, &ref);
-	if (r < 0)
-		return unknown(cli, name, r);
-	if (name[0] == '/' || !strchr(name, '*'))
-		fill_default_size(&e, &ref);
+		return unknown(e, id, r);
+	if (id[0] == '/' || !strchr(id, '*'))
+		fill_default_size(e, &ref);
 	/* A policy with errors is not applied, but who sets what in it can still be told. */
-	r = engine_load_policy(cli, &e);
+	r = engine_load_policy(e);
 	if (r >= 0)
-		r = engine_plan(cli, &e);
+		r = engine_make_plan(e, NULL);
 	if (r < 0 && r != -EBADMSG)
 		return r;
-	r = facts_probe(&e.facts, e.io, FACTS_WRITERS);
+	r = facts_probe(&e->facts, e->io, FACTS_WRITERS);
 	if (r < 0)
-		return cli_error(cli, r, "cannot probe the machine: %s", strerror(-r));
-	now = read_now(&e, &ref);
-	*ret = report_explain(&ref, e.policy, e.plan, &e.facts, now);
-	if (cli->diags.n_errors > 0)
+		return diag_error(e->diags, r, "cannot probe the machine: %s", strerror(-r));
+	now = read_now(e, &ref);
+	*ret = report_explain(&ref, e->policy, e->plan, &e->facts, now);
+	if (e->diags->n_errors > 0)
 		report_verdict(*ret, 1, "error");
 	return 0;
 }

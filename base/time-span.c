@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "cli/time-span.h"
+#include "base/time-span.h"
 
 #include <inttypes.h>
 

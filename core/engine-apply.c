@@ -108,6 +108,18 @@ static bool saves_memory(const struct plan *plan)
 	return false;
 }
 
+/* Figures for history, not worth failing for. */
+static void note_figures(struct engine *e, const struct gain *gain)
+{
+	uint64_t memory;
+
+	if (gain->measured && gain->after.total_known)
+		(void)!undo_saved(e->store, gain->after.total_bytes);
+	if (facts_probe(&e->facts, e->io, FACTS_MEMORY) >= 0 &&
+	    facts_number(&e->facts, FACT_MEMORY_TOTAL, &memory) >= 0)
+		(void)!undo_memory(e->store, memory);
+}
+
 /*
  * Savings are reckoned up only where something in the plan can change them: it takes as long as all the rest.  Files that no
  * kernel looks at save nothing, whatever is written to them.
@@ -124,15 +136,13 @@ static int execute(struct engine *e, const struct engine_apply_options *options,
 		return r;
 	undo_store_transactions(e->store, &n_before);
 	r = write_plan(e, options, ret_result);
-	if (r < 0 || !gain->measured)
-		return r;
-	r = engine_measure(e, false, &gain->after);
+	if (r >= 0 && gain->measured)
+		r = engine_measure(e, false, &gain->after);
 	if (r < 0)
 		return r;
 	undo_store_transactions(e->store, &n_after);
-	/* A number for history, not worth failing for. */
-	if (n_after > n_before && gain->after.total_known)
-		(void)!undo_saved(e->store, gain->after.total_bytes);
+	if (n_after > n_before)
+		note_figures(e, gain);
 	return 0;
 }
 

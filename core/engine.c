@@ -24,6 +24,11 @@ int engine_open(struct engine *ret, const char *root, struct diag_list *diags)
 		kernel_io_free(e.io);
 		return diag_error(diags, r, "cannot open the root directory: %s", strerror(-r));
 	}
+	r = live_state_read(e.root_fd, &e.live);
+	if (r < 0) {
+		kernel_io_free(e.io);
+		return diag_error(diags, r, "out of memory");
+	}
 	*ret = e;
 	return 0;
 }
@@ -34,6 +39,7 @@ void engine_clear(struct engine *e)
 	plan_free(e->plan);
 	if (!e->policy_borrowed)
 		policy_free(e->policy);
+	live_state_clear(&e->live);
 	facts_clear(&e->facts);
 	kernel_io_free(e->io);
 	*e = (struct engine){};

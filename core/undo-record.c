@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "core/undo-record.h"
+
+#include "base/fields.h"
 #include "base/number.h"
 #include "base/strutil.h"
 
@@ -13,6 +15,16 @@ static const char *const state_names[] = {
 const char *transaction_state_name(enum transaction_state state)
 {
 	return state_names[state];
+}
+
+static const char *const when_names[] = {
+	[UNDO_DELAYS_BEFORE] = "before",
+	[UNDO_DELAYS_AFTER] = "after",
+};
+
+const char *undo_delays_when_name(enum undo_delays_when when)
+{
+	return when_names[when];
 }
 
 static int state_from_name(const char *name, enum transaction_state *ret)
@@ -44,72 +56,6 @@ void transaction_clear(struct transaction *t)
 	free(t->verb);
 	free(t->note);
 	*t = (struct transaction){};
-}
-
-/*
- * A record is text: one event a line, fields separated by tabs; a tab, newline, or backslash inside a field is escaped, so
- * that any value a kernel file can hold survives.
- */
-static void put_field(FILE *f, const char *s)
-{
-	fputc('\t', f);
-	for (; *s; s++)
-		switch (*s) {
-		case '\t':
-			fputs("\\t", f);
-			break;
-		case '\n':
-			fputs("\\n", f);
-			break;
-		case '\\':
-			fputs("\\\\", f);
-			break;
-		default:
-			fputc(*s, f);
-		}
-}
-
-static int unescape(char *s)
-{
-	char *out = s;
-
-	for (; *s; s++) {
-		if (*s != '\\') {
-			*out++ = *s;
-			continue;
-		}
-		s++;
-		if (*s == 't')
-			*out++ = '\t';
-		else if (*s == 'n')
-			*out++ = '\n';
-		else if (*s == '\\')
-			*out++ = '\\';
-		else
-			return -EINVAL;
-	}
-	*out = '\0';
-	return 0;
-}
-
-/* Cuts line at its tabs, in place. Returns the number of fields, or -EINVAL for more than max or a bad escape. */
-static int split_fields(char *line, char **fields, int max)
-{
-	int n = 0;
-
-	for (char *p = line; p;) {
-		char *tab = strchr(p, '\t');
-
-		if (n == max)
-			return -EINVAL;
-		if (tab)
-			*tab++ = '\0';
-		if (unescape(p) < 0)
-			return -EINVAL;
-		fields[n++] = p;
-		p = tab;
-	}
-	return n;
 }
 
 /* What undo may ever write to: kernel files below /proc/sys, /sys, and nothing reached by "..". */
@@ -194,6 +140,21 @@ static int set_state(struct transaction *t, const char *state, const char *deadl
 	return 0;
 }
 
+static int set_delays(struct transaction *t, char *const *f)
+{
+	struct undo_delays d = { .known = true };
+
+	if (parse_u64(f[1], &d.reclaim_nsec) < 0 || parse_u64(f[2], &d.swapin_nsec) < 0 ||
+	    parse_u64(f[3], &d.thrashing_nsec) < 0)
+		return -EINVAL;
+	for (size_t i = 0; i < ARRAY_SIZE(when_names); i++)
+		if (streq(f[0], when_names[i])) {
+			t->delays[i] = d;
+			return 0;
+		}
+	return -EINVAL;
+}
+
 static int parse_event(char *line, struct transaction *t)
 {
 	char *f[5];
@@ -211,6 +172,10 @@ static int parse_event(char *line, struct transaction *t)
 		t->saved_known = parse_i64(f[1], &t->saved_bytes) >= 0;
 		return t->saved_known ? 0 : -EINVAL;
 	}
+	if (n == 2 && streq(f[0], "memory"))
+		return parse_u64(f[1], &t->memory_bytes) < 0 ? -EINVAL : 0;
+	if (n == 5 && streq(f[0], "delays"))
+		return set_delays(t, f + 1);
 	return -EINVAL;
 }
 

@@ -3,9 +3,11 @@
 
 #include "core/undo.h"
 
-/* The text of an undo record; between undo-record.c and undo.c. */
+/* The text of an undo record, a line of fields (base/fields.h) per event; between undo-record.c and undo.c. */
 
 #define UNDO_RECORD_HEADER "mmopt-undo 1"
+
+const char *undo_delays_when_name(enum undo_delays_when when);
 
 void undo_entry_clear(struct undo_entry *e);
 int transaction_add(struct transaction *t, const char *id, const char *path, const char *before, const char *intended);

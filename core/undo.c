@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/fileio.h"
 #include "base/strutil.h"
+#include "core/state-dir.h"
 #include "core/undo-record.h"
 
-#define STATE_DIR "/run/mmopt"
 #define TRANSACTIONS_DIR STATE_DIR "/transactions"
 /* A record that is done with is renamed, so that it need not be read any more when something is to be applied. */
 #define UNDONE_SUFFIX ".undone"
@@ -24,18 +24,6 @@ struct undo_store {
 	int current_fd; /* the record that undo_begin() opened */
 	bool recording;
 };
-
-/* Nobody but root (or the user who runs mmopt below a root of their own) may have a hand in what undo writes. */
-static int check_trusted(int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if ((st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & 022))
-		return -EPERM;
-	return 0;
-}
 
 static void record_name(char *name, size_t size, unsigned number, const char *suffix)
 {
@@ -154,17 +142,6 @@ static int load_transactions(struct undo_store *s, bool write)
 	return 0;
 }
 
-static int make_dir(int root_fd, const char *parent, const char *name)
-{
-	_cleanup_close_ int fd = open_in_root(root_fd, parent, O_PATH | O_DIRECTORY, 0);
-
-	if (fd < 0)
-		return fd;
-	if (mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
-		return -errno;
-	return 0;
-}
-
 static int take_lock(struct undo_store *s, int *ret_holder_pid)
 {
 	char text[24] = "";
@@ -189,35 +166,17 @@ static int take_lock(struct undo_store *s, int *ret_holder_pid)
 	return 0;
 }
 
-/* /run/mmopt, made where it is missing. */
-static int make_state_dir(int root_fd)
-{
-	_cleanup_close_ int state_fd = -EBADF;
-	int r;
-
-	r = make_dir(root_fd, "/", "run");
-	if (r < 0)
-		return r;
-	r = make_dir(root_fd, "/run", "mmopt");
-	if (r < 0)
-		return r;
-	state_fd = open_in_root(root_fd, STATE_DIR, O_RDONLY | O_DIRECTORY, 0);
-	if (state_fd < 0)
-		return state_fd;
-	return check_trusted(state_fd);
-}
-
 static int open_for_writing(struct undo_store *s, int *ret_holder_pid)
 {
 	int r;
 
-	r = make_state_dir(s->root_fd);
+	r = state_dir_make(s->root_fd);
 	if (r < 0)
 		return r;
 	r = take_lock(s, ret_holder_pid);
 	if (r < 0)
 		return r;
-	return make_dir(s->root_fd, STATE_DIR, "transactions");
+	return state_dir_make_below(s->root_fd, STATE_DIR, "transactions");
 }
 
 int undo_store_open(int root_fd, const char *boot_id, bool write, struct undo_store **ret, int *ret_holder_pid)
@@ -388,6 +347,20 @@ int undo_saved(struct undo_store *s, int64_t saved_bytes)
 	return RECORD_APPEND(s->current_fd, "saved", text);
 }
 
+int undo_memory(struct undo_store *s, uint64_t total_bytes)
+{
+	char text[24];
+	int r;
+
+	if (s->current_fd < 0)
+		return -EINVAL;
+	snprintf(text, sizeof(text), "%" PRIu64, total_bytes);
+	r = RECORD_APPEND(s->current_fd, "memory", text);
+	if (r >= 0)
+		last(s)->memory_bytes = total_bytes;
+	return r;
+}
+
 /* Cuts off what a crash left of a last line, so that the next line does not run into it. */
 static int drop_torn_line(int fd)
 {
@@ -404,54 +377,85 @@ static int drop_torn_line(int fd)
 	return ftruncate(fd, nl + 1 - text) < 0 ? -errno : 0;
 }
 
+/* Opens the record of a transaction, to go on with it after its last whole line. A descriptor or a negative errno. */
+static int open_record(struct undo_store *s, unsigned number)
+{
+	_cleanup_close_ int fd = -EBADF;
+	char name[24];
+	int r;
+
+	record_name(name, sizeof(name), number, "");
+	fd = openat(s->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	r = drop_torn_line(fd);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+static struct transaction *find_transaction(struct undo_store *s, unsigned number)
+{
+	for (size_t i = 0; i < s->n_transactions; i++)
+		if (s->transactions[i].number == number)
+			return &s->transactions[i];
+	return NULL;
+}
+
 int undo_mark(struct undo_store *s, unsigned number, enum transaction_state state, const char *note)
 {
-	char name[24];
+	struct transaction *t = find_transaction(s, number);
+	_cleanup_close_ int fd = -EBADF;
+	int r;
 
-	for (size_t i = 0; i < s->n_transactions; i++) {
-		_cleanup_close_ int fd = -EBADF;
-		int r;
-
-		if (s->transactions[i].number != number)
-			continue;
-		record_name(name, sizeof(name), number, "");
-		fd = openat(s->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-		if (fd < 0)
-			return -errno;
-		r = drop_torn_line(fd);
-		if (r >= 0)
-			r = RECORD_APPEND(fd, "mark", transaction_state_name(state), note ?: "");
-		if (r < 0)
-			return r;
-		s->transactions[i].state = state;
-		if (state == TRANSACTION_UNDONE)
-			rename_undone(s, number);
-		return 0;
-	}
-	return -ENOENT;
+	if (!t)
+		return -ENOENT;
+	fd = open_record(s, number);
+	if (fd < 0)
+		return fd;
+	r = RECORD_APPEND(fd, "mark", transaction_state_name(state), note ?: "");
+	if (r < 0)
+		return r;
+	t->state = state;
+	if (state == TRANSACTION_UNDONE)
+		rename_undone(s, number);
+	return 0;
 }
 
 int undo_left(struct undo_store *s, unsigned number, const char *path, const char *value)
 {
-	char name[24];
+	struct transaction *t = find_transaction(s, number);
+	_cleanup_close_ int fd = -EBADF;
+	int r;
 
-	for (size_t i = 0; i < s->n_transactions; i++) {
-		_cleanup_close_ int fd = -EBADF;
-		int r;
+	if (!t)
+		return -ENOENT;
+	r = transaction_set_after(t, path, value);
+	if (r < 0)
+		return r;
+	fd = open_record(s, number);
+	return fd < 0 ? fd : RECORD_APPEND(fd, "after", "", path, value);
+}
 
-		if (s->transactions[i].number != number)
-			continue;
-		r = transaction_set_after(&s->transactions[i], path, value);
-		if (r < 0)
-			return r;
-		record_name(name, sizeof(name), number, "");
-		fd = openat(s->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-		if (fd < 0)
-			return -errno;
-		r = drop_torn_line(fd);
-		return r < 0 ? r : RECORD_APPEND(fd, "after", "", path, value);
-	}
-	return -ENOENT;
+int undo_delays(struct undo_store *s, unsigned number, enum undo_delays_when when, uint64_t reclaim_nsec,
+		uint64_t swapin_nsec, uint64_t thrashing_nsec)
+{
+	struct transaction *t = find_transaction(s, number);
+	char reclaim[24], swapin[24], thrashing[24];
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	if (!t || t->state == TRANSACTION_UNDONE)
+		return -ENOENT;
+	fd = open_record(s, number);
+	if (fd < 0)
+		return fd;
+	snprintf(reclaim, sizeof(reclaim), "%" PRIu64, reclaim_nsec);
+	snprintf(swapin, sizeof(swapin), "%" PRIu64, swapin_nsec);
+	snprintf(thrashing, sizeof(thrashing), "%" PRIu64, thrashing_nsec);
+	r = RECORD_APPEND(fd, "delays", undo_delays_when_name(when), reclaim, swapin, thrashing);
+	if (r < 0)
+		return r;
+	t->delays[when] = (struct undo_delays){ true, reclaim_nsec, swapin_nsec, thrashing_nsec };
+	return 0;
 }
 
 static int open_confirm_lock(int root_fd, int flags)
@@ -464,7 +468,7 @@ int undo_confirm_hold(int root_fd)
 	_cleanup_close_ int fd = -EBADF;
 	int r;
 
-	r = make_state_dir(root_fd);
+	r = state_dir_make(root_fd);
 	if (r < 0)
 		return r;
 	fd = open_confirm_lock(root_fd, O_RDWR | O_CREAT);

@@ -27,6 +27,17 @@ struct undo_entry {
 	char *after;	/* read back after the write; NULL where the write may not have happened */
 };
 
+/* What waiting for memory had cost all processes together, at some time (daemon/watch-netlink.h). */
+struct undo_delays {
+	bool known;
+	uint64_t reclaim_nsec, swapin_nsec, thrashing_nsec;
+};
+
+enum undo_delays_when {
+	UNDO_DELAYS_BEFORE, /* the first write */
+	UNDO_DELAYS_AFTER,  /* a while after the last one */
+};
+
 struct transaction {
 	unsigned number;
 	enum transaction_state state;
@@ -38,7 +49,9 @@ struct transaction {
 	size_t n_entries;
 	int64_t saved_bytes; /* measured saving at its end; 0 with saved_known false */
 	bool saved_known;
-	char *note; /* how it ended, for history */
+	char *note;		      /* how it ended, for history */
+	uint64_t memory_bytes;	      /* MemTotal at its end; 0 where not known */
+	struct undo_delays delays[2]; /* by enum undo_delays_when */
 };
 
 /* The state directory below a root, and the lock on it.  Only one process holds it. */
@@ -72,10 +85,15 @@ int undo_after(struct undo_store *store, const char *id, const char *path, const
 int undo_end(struct undo_store *store, enum transaction_state state, uint64_t deadline_sec, const char *note);
 /* What the machine saves by mmopt's count, for history: belongs to the transaction that undo_end() ended last. */
 int undo_saved(struct undo_store *store, int64_t saved_bytes);
+/* The memory that the machine had then (MemTotal); to the same transaction. */
+int undo_memory(struct undo_store *store, uint64_t total_bytes);
 /* Changes how an earlier transaction stands (confirm, rollback, recovery). */
 int undo_mark(struct undo_store *store, unsigned number, enum transaction_state state, const char *note);
 /* A try to take that value back left this one there: it is mmopt's own, and the next try goes on from it. */
 int undo_left(struct undo_store *store, unsigned number, const char *path, const char *value);
+/* For history: what waiting for memory had cost around that transaction. -ENOENT where it is none that stands. */
+int undo_delays(struct undo_store *store, unsigned number, enum undo_delays_when when, uint64_t reclaim_nsec,
+		uint64_t swapin_nsec, uint64_t thrashing_nsec);
 /* The transaction being recorded between undo_begin() and undo_end(), or NULL. */
 const struct transaction *undo_current(struct undo_store *store);
 

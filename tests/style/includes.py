@@ -19,7 +19,7 @@ FOLDERS = {
 # Parts of core, lowest first: a part may include itself and what stands before it.  "facts-memory.c" belongs to "facts".
 CORE = (
     'cmdline', 'mounts', 'btf', 'sysctl-conf',  # parsers of one format each
-    'diag', 'live-state', 'kernel-io', 'value', 'facts', 'catalogue', 'policy', 'plan',
+    'state-dir', 'diag', 'live-state', 'kernel-io', 'value', 'facts', 'catalogue', 'policy', 'plan',
     'undo', 'savings', 'effect', 'verify', 'apply', 'report', 'report-*', 'engine',
 )
 # Files that belong to a part of another name.
@@ -35,14 +35,14 @@ LIBRARIES = {
     'ini.h': ('base/ini-file.c',),
     'zlib.h': ('core/facts-config.c',),
     'linux/btf.h': ('core/btf.c', 'tests/*'),
-    'bpf/*': (),
+    'bpf/*': ('daemon/bpf/*',),
     'libsmartcols.h': ('core/report-text.c',),
     'libsmartcols/*': ('core/report-text.c',),
     'json-c/*': ('core/report-json.c', 'tests/*'),
     'json.h': (),
     'cmocka.h': ('tests/*',),
     'systemd/*': ('daemon/*', 'cli/bus-client.c'),
-    'netlink/*': ('daemon/watch-netlink.c',),
+    'netlink/*': ('daemon/delays.c', 'daemon/watch-netlink.c'),
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)

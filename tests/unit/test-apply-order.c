@@ -334,7 +334,7 @@ static void test_rollback_does_not_shrink_a_pool_of_a_broken_kernel(void **state
 	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
 	_cleanup_(undo_store_freep) struct undo_store *store = NULL;
 	_cleanup_(kernel_io_freep) struct kernel_io *io = NULL;
-	_cleanup_(restore_clear) struct restore restore = {};
+	_cleanup_(restore_clear) struct restore restore = {}, pools = {};
 	_cleanup_free_ char *now = NULL;
 
 	temp_dir_write(&d, "proc/sys/kernel/random/boot_id", BOOT_ID "\n");
@@ -351,6 +351,9 @@ static void test_rollback_does_not_shrink_a_pool_of_a_broken_kernel(void **state
 	assert_int_equal(apply_rollback(io, store, false, &restore), 0);
 	assert_int_equal(restore.n_failed, 1);
 	assert_non_null(strstr(restore.items[0].reason, "corrupts memory"));
+	assert_int_equal(apply_give_back_pools(io, store, &pools), 0);
+	assert_int_equal(pools.n_failed, 1);
+	assert_non_null(strstr(pools.items[0].reason, "corrupts memory"));
 	assert_int_equal(kernel_io_read_line(io, HUGE_2M "nr_hugepages", &now), 0);
 	assert_string_equal(now, "512");
 }

@@ -34,6 +34,9 @@ static void test_record_survives_a_restart(void **state)
 	record_two(store);
 	assert_int_equal(undo_end(store, TRANSACTION_COMMITTED, 0, NULL), 0);
 	assert_int_equal(undo_saved(store, -4096), 0);
+	assert_int_equal(undo_memory(store, 8ULL << 30), 0);
+	assert_int_equal(undo_delays(store, 1, UNDO_DELAYS_BEFORE, 5, 6, 7), 0);
+	assert_int_equal(undo_delays(store, 2, UNDO_DELAYS_AFTER, 5, 6, 7), -ENOENT);
 	undo_store_free(store);
 
 	again = open_store(&d, BOOT);
@@ -48,8 +51,17 @@ static void test_record_survives_a_restart(void **state)
 	assert_null(t->entries[1].after);
 	assert_true(t->saved_known);
 	assert_int_equal(t->saved_bytes, -4096);
+	assert_int_equal(t->memory_bytes, 8ULL << 30);
+	assert_true(t->delays[UNDO_DELAYS_BEFORE].known);
+	assert_int_equal(t->delays[UNDO_DELAYS_BEFORE].reclaim_nsec, 5);
+	assert_int_equal(t->delays[UNDO_DELAYS_BEFORE].swapin_nsec, 6);
+	assert_int_equal(t->delays[UNDO_DELAYS_BEFORE].thrashing_nsec, 7);
+	assert_false(t->delays[UNDO_DELAYS_AFTER].known);
+	assert_int_equal(undo_delays(again, 1, UNDO_DELAYS_AFTER, UINT64_MAX, 0, 0), 0);
+	assert_int_equal(t->delays[UNDO_DELAYS_AFTER].reclaim_nsec, UINT64_MAX);
 	assert_int_equal(undo_mark(again, t->number, TRANSACTION_UNDONE, "rollback"), 0);
 	assert_int_equal(undo_mark(again, 77, TRANSACTION_UNDONE, NULL), -ENOENT);
+	assert_int_equal(undo_delays(again, t->number, UNDO_DELAYS_AFTER, 1, 1, 1), -ENOENT);
 }
 
 static void test_other_boot_is_dropped(void **state)

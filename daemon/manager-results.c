@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What follows from what a job found or did. */
+#include "base/clock.h"
+#include "base/number.h"
+#include "base/strutil.h"
+#include "daemon/journal.h"
+#include "daemon/manager-internal.h"
+
+static void take_common(struct manager *m, const struct job_result *result)
+{
+	if (result->error < 0)
+		return;
+	m->reboot_required = result->reboot_required;
+	m->unconfirmed_seen = result->unconfirmed;
+	m->last_transaction = result->transaction;
+	if (result->saved_known)
+		m->saved_bytes = result->saved_bytes;
+	m->wants_zero_page = false;
+	for (size_t i = 0; i < result->n_items; i++)
+		m->wants_zero_page |= result->items[i].wants_zero_page;
+}
+
+static void watch_files(struct manager *m)
+{
+	_cleanup_(strv_freep) char **paths = NULL;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < m->n_items; i++)
+		if (m->items[i].path)
+			r = strv_push(&paths, strdup(m->items[i].path));
+	if (r >= 0 && m->watch_drift)
+		r = watch_drift_set(m->watch_drift, paths ?: (char *[]){ NULL });
+	if (r < 0)
+		journal(LOG_WARNING, EVENT_NONE, NULL,
+			"cannot watch the values that were set, looking at them from time to time: %s", strerror(-r));
+}
+
+static void on_compared(struct manager *m, const struct job_result *result, bool undisturbed)
+{
+	bool reset = m->reset_wanted;
+	int r;
+
+	if (!undisturbed) {
+		m->check_wanted = true;
+		return;
+	}
+	if (result->error < 0) {
+		m->last_job_failed = true;
+		return;
+	}
+	m->reset_wanted = false;
+	m->last_job_failed = false;
+	take_common(m, result);
+	m->compared = true;
+	m->differs = result->exit_status != 0;
+	m->memory_bytes = result->memory_bytes;
+	r = manager_compare_items(m, result, reset);
+	if (r < 0)
+		journal(LOG_ERR, EVENT_NONE, NULL, "cannot keep what was found: %s", strerror(-r));
+	watch_files(m);
+	manager_update_zero_page(m);
+	manager_update_files(m);
+}
+
+static int on_delays(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct manager *m = userdata;
+
+	m->delays_timer = sd_event_source_unref(m->delays_timer);
+	manager_submit_own(m, &(struct job_request){ .kind = JOB_DELAYS, .transaction = m->delays_transaction });
+	return 0;
+}
+
+/* When what was applied has had time to be felt, its price in waiting goes on record. */
+static void note_delays_later(struct manager *m, unsigned transaction)
+{
+	int r;
+
+	m->delays_timer = sd_event_source_unref(m->delays_timer);
+	m->delays_transaction = transaction;
+	r = sd_event_add_time(m->event, &m->delays_timer, CLOCK_MONOTONIC,
+			      clock_usec(CLOCK_MONOTONIC) + m->conf.guard_usec, 0, on_delays, m);
+	if (r < 0)
+		journal(LOG_WARNING, EVENT_NONE, NULL, "the price of transaction %u will not be on record: %s",
+			transaction, strerror(-r));
+}
+
+static void on_pressure(void *userdata)
+{
+	struct manager *m = userdata;
+
+	journal(LOG_WARNING, EVENT_GUARD, NULL,
+		"Tasks stall for memory for more than %g%% of the time (GuardAfterApply=): the huge page pools that have just "
+		"grown are given back",
+		m->conf.guard_permyriad / 100.0);
+	manager_submit_own(m, &(struct job_request){ .kind = JOB_GIVE_BACK_POOLS, .format = FORMAT_JSON_SHORT });
+}
+
+/* The watch has ended by itself: all is well. */
+static void on_no_pressure(void *userdata)
+{
+	journal(LOG_DEBUG, EVENT_GUARD, NULL, "No memory pressure after the huge page pools grew");
+}
+
+static void guard(struct manager *m)
+{
+	int r;
+
+	watch_pressure_free(TAKE_PTR(m->watch_pressure));
+	if (m->conf.guard_permyriad == 0)
+		return;
+	r = watch_pressure_new(m->event, m->conf.guard_permyriad, m->conf.guard_usec, on_pressure, on_no_pressure, m,
+			       &m->watch_pressure);
+	if (r < 0)
+		journal(LOG_WARNING, EVENT_GUARD, NULL, "memory pressure cannot be watched, pools stay as they are: %s",
+			strerror(-r));
+}
+
+static const char *apply_result_word(enum apply_result result)
+{
+	switch (result) {
+	case APPLY_DONE:
+		return "done";
+	case APPLY_PARTLY:
+		return "partly";
+	case APPLY_UNDONE:
+		return "undone";
+	case APPLY_STUCK:
+		return "stuck";
+	}
+	return "error";
+}
+
+static void on_applied(struct manager *m, const struct job_request *request, const struct job_result *result)
+{
+	int r;
+
+	if (result->error < 0)
+		return;
+	if (request->kind == JOB_APPLY)
+		manager_forgive(m);
+	r = manager_note_written(m, result);
+	if (r < 0)
+		journal(LOG_ERR, EVENT_NONE, NULL, "cannot keep what was written: %s", strerror(-r));
+	m->last_job_failed = result->apply_result == APPLY_UNDONE || result->apply_result == APPLY_STUCK;
+	if (!result->changed)
+		return;
+	manager_bus_emit_applied(m->bus, result->transaction, job_kind_name(request->kind),
+				 apply_result_word(result->apply_result),
+				 result->saved_known ? result->saved_bytes : 0);
+	if (result->pools_grown)
+		guard(m);
+	note_delays_later(m, result->transaction);
+}
+
+static void on_written(struct manager *m, const struct job_request *request, const struct job_result *result)
+{
+	manager_watch_unconfirmed(m, result);
+	if (result->error < 0)
+		m->last_job_failed = true;
+	switch (request->kind) {
+	case JOB_APPLY:
+	case JOB_REAPPLY:
+	case JOB_MEMORY:
+		on_applied(m, request, result);
+		manager_want_check(m, false);
+		return;
+	case JOB_ROLLBACK:
+	case JOB_RECOVER:
+	case JOB_GIVE_BACK_POOLS:
+		/* Values that are no longer as the policy wants them, by mmopt's own doing. */
+		manager_want_check(m, true);
+		return;
+	case JOB_CONFIRM:
+	case JOB_DELAYS:
+		manager_want_check(m, false);
+		return;
+	case JOB_DESCRIBE:
+	case JOB_VERIFY:
+		return;
+	}
+}
+
+void manager_on_result(struct manager *m, const struct job_request *request, int error, const struct job_result *result,
+		       bool undisturbed)
+{
+	if (request->kind == JOB_DESCRIBE)
+		return;
+	if (!result) {
+		m->last_job_failed = true;
+		/* The record says what became of it: the recovery that follows reads it. */
+		if (job_kind_writes(request->kind) && m->unconfirmed == 0)
+			manager_release_confirm(m);
+	} else if (job_kind_writes(request->kind)) {
+		on_written(m, request, result);
+	} else {
+		on_compared(m, result, undisturbed);
+	}
+	manager_publish(m);
+}

@@ -82,3 +82,15 @@ const char *format_time_span(uint64_t sec, char *buf)
 		snprintf(buf, 32, "%us", (unsigned)sec);
 	return buf;
 }
+
+const char *format_time(int64_t time_sec, char *buf)
+{
+	time_t t = time_sec;
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm))
+		tm = (struct tm){ .tm_year = 70, .tm_mday = 1 };
+	snprintf(buf, 32, "%04d-%02d-%02dT%02d:%02d:%02dZ", (tm.tm_year + 1900) % 10000, tm.tm_mon + 1, tm.tm_mday,
+		 tm.tm_hour, tm.tm_min, tm.tm_sec);
+	return buf;
+}

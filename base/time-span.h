@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#define USEC_PER_SEC 1000000ULL
+#include "base/clock.h"
 
 /*
  * A time as people write it: "90s", "5min", "1h30min", "500ms"; a number alone is seconds.
@@ -13,3 +13,6 @@ int parse_time_span(const char *s, uint64_t *ret_usec);
 
 /* "4min 59s", "59s", "1h 0min 3s"; buf holds at least 32 bytes. Returns buf. */
 const char *format_time_span(uint64_t sec, char *buf);
+
+/* Seconds since the epoch as "2024-05-01T12:00:00Z"; buf holds at least 32 bytes. Returns buf. */
+const char *format_time(int64_t time_sec, char *buf);

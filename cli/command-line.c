@@ -148,6 +148,9 @@ static void take_option(struct parser *p, enum option_id id, const char *argumen
 	case OPTION_NO_PAGER:
 		l->no_pager = true;
 		return;
+	case OPTION_DIRECT:
+		l->direct = true;
+		return;
 	case OPTION_DRY_RUN:
 		l->dry_run = true;
 		return;

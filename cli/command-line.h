@@ -23,6 +23,7 @@ struct command_line {
 	const char *root;
 	const char *policy;
 	bool help, version, no_pager, quiet;
+	bool direct; /* without mmoptd */
 	bool dry_run, force, all, what_if;
 	uint64_t pool_timeout_usec;  /* 0: default */
 	uint64_t confirm_within_sec; /* 0: not asked for */

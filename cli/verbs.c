@@ -112,6 +112,12 @@ static const struct option_row options[] = {
 		.summary = "Do not pipe output into a pager",
 	},
 	{
+		.id = OPTION_DIRECT,
+		.name = "direct",
+		.global = true,
+		.summary = "Do not ask mmoptd, do it in this process",
+	},
+	{
 		.id = OPTION_QUIET,
 		.name = "quiet",
 		.global = true,

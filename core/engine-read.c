@@ -54,16 +54,36 @@ int engine_verify(struct engine *e, struct report **ret)
 	return 0;
 }
 
+/* What the kernel says now of what a running mmoptd saw earlier. */
+static int look_around(struct engine *e, struct status_context *ret)
+{
+	_cleanup_free_ char *vmstat = NULL;
+	int r;
+
+	*ret = (struct status_context){ .now_sec = clock_usec(CLOCK_BOOTTIME) / USEC_PER_SEC, .live = &e->live };
+	r = facts_probe(&e->facts, e->io, FACTS_MEMORY);
+	if (r < 0)
+		return diag_error(e->diags, r, "cannot probe the machine: %s", strerror(-r));
+	facts_number(&e->facts, FACT_MEMORY_TOTAL, &ret->memory_bytes);
+	ret->zero_page_allocs_known = e->live.zero_page_held &&
+				      kernel_io_read(e->io, "/proc/vmstat", &vmstat, NULL) >= 0 &&
+				      keyed_u64(vmstat, "thp_zero_page_alloc", &ret->zero_page_allocs) >= 0;
+	return 0;
+}
+
 int engine_status(struct engine *e, struct report **ret)
 {
 	_cleanup_(savings_clear) struct savings savings = {};
+	struct status_context context;
 	int r = compare(e);
 
 	if (r >= 0)
 		r = engine_measure(e, false, &savings);
+	if (r >= 0)
+		r = look_around(e, &context);
 	if (r < 0)
 		return r;
-	*ret = report_status(e->plan, &savings, e->store, clock_usec(CLOCK_BOOTTIME) / USEC_PER_SEC);
+	*ret = report_status(e->plan, &savings, e->store, &context);
 	return 0;
 }
 

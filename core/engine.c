@@ -104,7 +104,7 @@ static void tell_why_nothing_is_asked(struct engine *e)
 
 int engine_make_plan(struct engine *e, char *const *only)
 {
-	struct plan_options options = { .force = e->force, .only = only };
+	struct plan_options options = { .force = e->force, .only = only, .live = &e->live };
 	int r;
 
 	r = plan_make(e->policy, &e->facts, e->io, &options, e->diags, &e->plan);

@@ -3,6 +3,7 @@
 
 #include "base/number.h"
 #include "base/strutil.h"
+#include "base/time-span.h"
 #include "core/cmdline.h"
 #include "core/plan-internal.h"
 
@@ -34,6 +35,7 @@ static void step_clear(struct step *step)
 	free(step->wanted);
 	free(step->actual);
 	free(step->reason);
+	free(step->writer_comm);
 }
 
 void plan_free(struct plan *plan)
@@ -280,13 +282,60 @@ int plan_settle_by_value(const struct plan *plan, struct step *step)
 	return 0;
 }
 
-static int settle_daemon(struct step *step, const struct facts *facts)
+/* Nothing is written for it: mmoptd takes the huge zero page, or lets go of it, when it has applied the policy. */
+static int leave_to_daemon(struct step *step, const struct facts *facts, bool hold)
 {
+	uint64_t bytes = 0;
+	char size[24];
+
+	facts_number(facts, FACT_THP_PMD_SIZE, &bytes);
+	step->differs = true;
+	step->cost_bytes = hold ? signed_of(bytes) : -signed_of(bytes);
+	return step_settle(step, STEP_KEEP, OUTCOME_PENDING,
+			   xasprintf(hold ? "mmoptd takes it (%s) once the policy is applied"
+					  : "mmoptd lets go of it (%s) once the policy is applied",
+				     format_size_exact(bytes, size)));
+}
+
+static int settle_held(struct step *step, const struct live_state *live)
+{
+	char since[32], size[24];
+
+	return step_settle(step, STEP_KEEP, OUTCOME_ALREADY,
+			   xasprintf("held by mmoptd since %s, takes %s",
+				     format_time((int64_t)live->zero_page_since_sec, since),
+				     format_size_exact(live->zero_page_bytes, size)));
+}
+
+/* thp.persistent_zero_page, the one thing that needs a process to be there. */
+static int settle_daemon(struct step *step, const struct setting *s, const struct facts *facts,
+			 const struct live_state *live)
+{
+	bool held = live && live->zero_page_held, hold;
+	int r;
+
+	r = want(step, s, facts);
+	if (r < 0 || !step->wanted)
+		return r;
 	if (facts_true(facts, FACT_ZERO_PAGE_PERSISTENT))
 		return step_settle(step, STEP_KEEP, OUTCOME_ALREADY,
 				   strdup("this kernel never frees it (CONFIG_PERSISTENT_HUGE_ZERO_FOLIO)"));
-	return step_settle(step, STEP_REFUSE, OUTCOME_UNSUPPORTED,
-			   strdup("only a running mmoptd could hold it, and this version has none"));
+	step->current = strdup(held ? "1" : "0");
+	if (!step->current)
+		return -ENOMEM;
+	hold = streq(step->wanted, "1");
+	if (hold && held)
+		return settle_held(step, live);
+	if (hold == held)
+		return step_settle(step, STEP_KEEP, OUTCOME_ALREADY, strdup("not held"));
+	if (!live || !live->running)
+		return step_settle(step, STEP_REFUSE, OUTCOME_UNSUPPORTED,
+				   strdup("only a running mmoptd holds it: systemctl enable --now mmoptd"));
+	if (!hold || !live->zero_page_error)
+		return leave_to_daemon(step, facts, hold);
+	step->differs = true;
+	return step_settle(step, STEP_REFUSE, step->is_auto ? OUTCOME_UNSUPPORTED : OUTCOME_REFUSED,
+			   xasprintf("mmoptd cannot hold it: %s", live->zero_page_error));
 }
 
 static int fill_step(struct plan *plan, struct step *step, const struct setting *s, struct facts *facts,
@@ -295,7 +344,7 @@ static int fill_step(struct plan *plan, struct step *step, const struct setting 
 	int r;
 
 	if (step->ref.tunable->scope == SCOPE_DAEMON)
-		return settle_daemon(step, facts);
+		return settle_daemon(step, s, facts, plan->live);
 	if (step->ref.tunable->scope == SCOPE_OPTION)
 		return step_settle(step, STEP_REFUSE, OUTCOME_UNSUPPORTED, strdup("not part of this version"));
 	/* The file first: whether the kernel has the thing at all says more than what it would be set to. */
@@ -429,7 +478,7 @@ static int refuse_all(struct plan *plan, const struct facts *facts, const struct
 		struct step *step = &plan->steps[i];
 		int r;
 
-		if (step->action != STEP_SET)
+		if (step->action != STEP_SET && step->outcome != OUTCOME_PENDING)
 			continue;
 		step->differs = false;
 		r = step_settle(step, STEP_KEEP, OUTCOME_SKIPPED, strdup(plan->refused));
@@ -465,6 +514,7 @@ int plan_make(const struct policy *policy, struct facts *facts, struct kernel_io
 	plan->steps = calloc(policy->n_settings ?: 1, sizeof(*plan->steps));
 	if (!plan->steps)
 		return -ENOMEM;
+	plan->live = options->live;
 	r = facts_probe(facts, io, needed_facts(policy));
 	if (r < 0)
 		return r;

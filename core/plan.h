@@ -8,11 +8,12 @@
 #include "core/diag.h"
 #include "core/facts.h"
 #include "core/kernel-io.h"
+#include "core/live-state.h"
 #include "core/policy.h"
 
 enum step_action {
-	STEP_SET,    /* to be written */
-	STEP_KEEP,   /* the machine is as wanted, or mmopt leaves it so: outcome says which */
+	STEP_SET, /* to be written */
+	STEP_KEEP, /* the machine is as wanted, or this run leaves it so: outcome says which (pending: it is for mmoptd to do) */
 	STEP_REFUSE, /* will not be written: outcome and reason say why */
 };
 
@@ -52,14 +53,19 @@ struct step {
 	bool effect_checked;  /* the effect was looked at, beyond reading back */
 	int64_t cost_bytes;   /* memory this step takes (negative: gives back), 0 where none or not known */
 	int64_t saving_bytes; /* memory it is expected to save */
+	/* Of a value that somebody else changed, as far as a running mmoptd knows. */
+	pid_t writer_pid;  /* 0: unknown */
+	char *writer_comm; /* or NULL */
+	bool given_up;	   /* mmoptd no longer sets it again */
 };
 
 struct plan {
 	struct step *steps; /* in the order they are applied */
 	size_t n_steps;
-	bool shrink;		     /* [hugetlb] shrink = yes */
-	uint64_t memory_floor_bytes; /* what pools and reserves must leave */
-	char *refused;		     /* why nothing at all may be applied here (kdump, rescue), or NULL */
+	bool shrink;		       /* [hugetlb] shrink = yes */
+	uint64_t memory_floor_bytes;   /* what pools and reserves must leave */
+	char *refused;		       /* why nothing at all may be applied here (kdump, rescue), or NULL */
+	const struct live_state *live; /* plan_options.live */
 };
 
 struct plan_options {
@@ -69,6 +75,8 @@ struct plan_options {
 	 * they are, and nothing depends on them.  NULL: all.
 	 */
 	char *const *only;
+	const struct live_state
+		*live; /* what a running mmoptd says of itself, has to outlive the plan; NULL: none runs */
 };
 
 /*

@@ -2,6 +2,7 @@
 #include <json-c/json.h>
 
 #include "base/macros.h"
+#include "base/time-span.h"
 #include "core/report-model.h"
 #include "core/report-safe.h"
 

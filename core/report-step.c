@@ -33,6 +33,9 @@ enum {
 	STEP_COLUMN_ERROR,
 	STEP_COLUMN_FILE,
 	STEP_COLUMN_LINE,
+	STEP_COLUMN_WRITER_PID,
+	STEP_COLUMN_WRITER_COMM,
+	STEP_COLUMN_GIVEN_UP,
 	STEP_COLUMN_REASON,
 	_STEP_COLUMN_MAX,
 };
@@ -66,6 +69,9 @@ enum {
 	[STEP_COLUMN_ERROR] = { "error", "", COLUMN_JSON_ONLY },                          \
 	[STEP_COLUMN_FILE] = { "file", "", COLUMN_JSON_ONLY },                            \
 	[STEP_COLUMN_LINE] = { "line", "", COLUMN_JSON_ONLY },                            \
+	[STEP_COLUMN_WRITER_PID] = { "writer_pid", "", COLUMN_JSON_ONLY },                \
+	[STEP_COLUMN_WRITER_COMM] = { "writer_comm", "", COLUMN_JSON_ONLY },              \
+	[STEP_COLUMN_GIVEN_UP] = { "given_up", "", COLUMN_JSON_ONLY },                    \
 	[STEP_COLUMN_REASON] = { "reason", "REASON", COLUMN_WRAP },
 
 static const struct column plan_columns[_STEP_COLUMN_MAX] = { STEP_COLUMNS("NOW", "WANTED", "ACTION") };
@@ -163,7 +169,9 @@ static void cell_wanted(struct report_table *t, const struct step *s)
 
 const char *step_state_name(const struct step *s)
 {
-	return s->outcome == OUTCOME_PENDING ? action_name(s->action) : outcome_name(s->outcome);
+	bool for_daemon = s->action == STEP_KEEP && s->differs;
+
+	return s->outcome == OUTCOME_PENDING && !for_daemon ? action_name(s->action) : outcome_name(s->outcome);
 }
 
 static void cells_for_people(struct report_table *t, const struct step *s, enum step_table_style style)
@@ -212,6 +220,10 @@ static void cells_for_programs(struct report_table *t, const struct step *s)
 	report_cell_text(t, STEP_COLUMN_FILE, s->file);
 	if (s->line > 0)
 		report_cell_number(t, STEP_COLUMN_LINE, s->line);
+	if (s->writer_pid > 0)
+		report_cell_number(t, STEP_COLUMN_WRITER_PID, s->writer_pid);
+	report_cell_text(t, STEP_COLUMN_WRITER_COMM, s->writer_comm);
+	report_cell_boolean(t, STEP_COLUMN_GIVEN_UP, s->given_up);
 	report_cell_text(t, STEP_COLUMN_REASON, s->reason);
 }
 
@@ -267,7 +279,7 @@ static size_t count_to_change(const struct plan *plan)
 	size_t n = 0;
 
 	for (size_t i = 0; i < plan->n_steps; i++)
-		n += plan->steps[i].outcome == OUTCOME_PENDING && plan->steps[i].action == STEP_SET;
+		n += plan->steps[i].outcome == OUTCOME_PENDING && plan->steps[i].differs;
 	return n;
 }
 
@@ -277,7 +289,7 @@ static size_t count_kept(const struct plan *plan)
 	size_t n = 0;
 
 	for (size_t i = 0; i < plan->n_steps; i++)
-		n += plan->steps[i].outcome == OUTCOME_PENDING && plan->steps[i].action != STEP_SET;
+		n += plan->steps[i].outcome == OUTCOME_PENDING && !plan->steps[i].differs;
 	return n;
 }
 
@@ -321,4 +333,19 @@ void report_add_counts(struct report *r, const struct plan *plan)
 	report_number(r, "to_change_count", NULL, count_to_change(plan));
 	for (size_t i = 0; i < ARRAY_SIZE(summary_words); i++)
 		report_number(r, summary_words[i].field, NULL, plan_count_outcome(plan, summary_words[i].outcome));
+}
+
+void report_add_summary(struct report *r, const struct plan *plan)
+{
+	_cleanup_free_ char *summary = plan_summary(plan);
+
+	if (summary)
+		report_line(r, "%s", summary);
+	if (plan->refused)
+		report_line(r, "Nothing is applied here: %s", plan->refused);
+}
+
+bool plan_deviates(const struct plan *plan)
+{
+	return plan_differs(plan) || plan_has_failures(plan);
 }

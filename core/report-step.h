@@ -20,6 +20,12 @@ char *plan_summary(const struct plan *plan);
 /* The same numbers as fields: items_count, to_change_count, already_count, ... */
 void report_add_counts(struct report *r, const struct plan *plan);
 
+/* The summary as a line, and why nothing is applied here at all. */
+void report_add_summary(struct report *r, const struct plan *plan);
+
+/* Not as the policy wants it: something to do, or something that cannot be done. */
+bool plan_deviates(const struct plan *plan);
+
 size_t plan_count_outcome(const struct plan *plan, enum outcome outcome);
 
 /* An integer with its unit where it has one that is not plain from the name: "67584 KiB". Caller frees; NULL on lack of memory. */

@@ -6,6 +6,7 @@
 #include "base/macros.h"
 #include "base/number.h"
 #include "base/strutil.h"
+#include "base/time-span.h"
 #include "base/utf8.h"
 #include "core/report-model.h"
 #include "core/report-safe.h"

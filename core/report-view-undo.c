@@ -90,6 +90,10 @@ enum {
 	HISTORY_COLUMN_STATE,
 	HISTORY_COLUMN_VALUES,
 	HISTORY_COLUMN_SAVED,
+	HISTORY_COLUMN_RECLAIM_TEXT,
+	HISTORY_COLUMN_SWAPIN_TEXT,
+	HISTORY_COLUMN_RECLAIM,
+	HISTORY_COLUMN_SWAPIN,
 	HISTORY_COLUMN_NOTE,
 	_HISTORY_COLUMN_MAX,
 };
@@ -101,6 +105,10 @@ static const struct column history_columns[_HISTORY_COLUMN_MAX] = {
 	[HISTORY_COLUMN_STATE] = { "state", "STATE", COLUMN_OUTCOME },
 	[HISTORY_COLUMN_VALUES] = { "values_count", "VALUES", COLUMN_RIGHT | COLUMN_DROPPABLE },
 	[HISTORY_COLUMN_SAVED] = { "saved_bytes", "SAVED", COLUMN_RIGHT },
+	[HISTORY_COLUMN_RECLAIM_TEXT] = { "reclaim_text", "RECLAIM", COLUMN_TEXT_ONLY | COLUMN_RIGHT },
+	[HISTORY_COLUMN_SWAPIN_TEXT] = { "swapin_text", "SWAP-IN", COLUMN_TEXT_ONLY | COLUMN_RIGHT },
+	[HISTORY_COLUMN_RECLAIM] = { "reclaim_delay_nsec", "", COLUMN_JSON_ONLY },
+	[HISTORY_COLUMN_SWAPIN] = { "swapin_delay_nsec", "", COLUMN_JSON_ONLY },
 	[HISTORY_COLUMN_NOTE] = { "note", "NOTE", COLUMN_WRAP },
 };
 
@@ -123,6 +131,31 @@ static const struct column change_columns[_CHANGE_COLUMN_MAX] = {
 	[CHANGE_COLUMN_AFTER] = { "after", "AFTER", 0 },
 };
 
+static void add_delay(struct report_table *t, size_t text_column, size_t column, uint64_t before, uint64_t after)
+{
+	/* What ended in between took its share along: the sum can even fall, and that says nothing. */
+	uint64_t nsec = after > before ? after - before : 0;
+	_cleanup_free_ char *text = NULL;
+
+	if (nsec >= 1000000000)
+		text = xasprintf("%.1f s", (double)nsec / 1e9);
+	else
+		text = xasprintf("%.1f ms", (double)nsec / 1e6);
+	report_cell_text(t, text_column, text);
+	report_cell_number(t, column, (int64_t)MIN(nsec, (uint64_t)INT64_MAX));
+}
+
+/* What the change has cost: how much longer all processes waited for memory. */
+static void add_delays(struct report_table *t, const struct transaction *tr)
+{
+	const struct undo_delays *before = &tr->delays[UNDO_DELAYS_BEFORE], *after = &tr->delays[UNDO_DELAYS_AFTER];
+
+	if (!before->known || !after->known)
+		return;
+	add_delay(t, HISTORY_COLUMN_RECLAIM_TEXT, HISTORY_COLUMN_RECLAIM, before->reclaim_nsec, after->reclaim_nsec);
+	add_delay(t, HISTORY_COLUMN_SWAPIN_TEXT, HISTORY_COLUMN_SWAPIN, before->swapin_nsec, after->swapin_nsec);
+}
+
 static void add_transaction(struct report_table *t, const struct transaction *tr)
 {
 	report_row(t);
@@ -133,6 +166,7 @@ static void add_transaction(struct report_table *t, const struct transaction *tr
 	report_cell_number(t, HISTORY_COLUMN_VALUES, tr->n_entries);
 	if (tr->saved_known)
 		report_cell_bytes(t, HISTORY_COLUMN_SAVED, tr->saved_bytes);
+	add_delays(t, tr);
 	report_cell_text(t, HISTORY_COLUMN_NOTE, tr->note);
 }
 

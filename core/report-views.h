@@ -14,9 +14,16 @@ struct report *report_facts(const struct facts *facts);
 struct report *report_plan(const struct plan *plan);
 struct report *report_apply(const struct plan *plan, enum apply_result result, const struct savings *before,
 			    const struct savings *after);
-/* now_sec: CLOCK_BOOTTIME. */
+/* What status shows beside the plan. */
+struct status_context {
+	uint64_t now_sec;	       /* CLOCK_BOOTTIME */
+	const struct live_state *live; /* what a running mmoptd says of itself */
+	bool zero_page_allocs_known;
+	uint64_t zero_page_allocs; /* thp_zero_page_alloc in /proc/vmstat now */
+	uint64_t memory_bytes;	   /* MemTotal now; 0: unknown */
+};
 struct report *report_status(const struct plan *plan, const struct savings *savings, struct undo_store *store,
-			     uint64_t now_sec);
+			     const struct status_context *context);
 struct report *report_verify(const struct plan *plan);
 struct report *report_savings(const struct savings *savings);
 struct report *report_restore(const char *view, const struct restore *restore);

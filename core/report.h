@@ -92,6 +92,3 @@ struct report_text_options {
 /* 0 or a negative errno (-ENOMEM, or of the stream). JSON is one document with a newline. */
 int report_render_json(const struct report *r, enum report_json style, FILE *f);
 int report_render_text(const struct report *r, const struct report_text_options *options, FILE *f);
-
-/* "2024-05-01T12:00:00Z"; buf holds at least 32 bytes. Returns buf. */
-const char *format_time(int64_t time_sec, char *buf);

@@ -18,13 +18,52 @@ static bool moved_by_kernel(const struct step *step)
 	return tunable_compare(step->ref.tunable, step->relation, step->wanted, step->current) == OUTCOME_ADJUSTED;
 }
 
-static char *who_changed_it(const struct step *step, const char *left)
+/* What a running mmoptd saw of the change that made the present value, or NULL. */
+static const struct live_drift *find_drift(const struct plan *plan, const struct step *step)
 {
-	return xasprintf("%s: %s -> %s", moved_by_kernel(step) ? "overridden by the kernel" : "someone else changed it",
-			 left, step->current);
+	const struct live_drift *d = plan->live ? live_state_find(plan->live, step->id) : NULL;
+
+	return d && streq(d->to, step->current) ? d : NULL;
 }
 
-static int verify_changed(struct step *step, struct undo_store *store)
+static char *writer_text(const struct live_drift *d)
+{
+	if (d->pid > 0 && d->comm)
+		return xasprintf("changed by %s (pid %d)", d->comm, (int)d->pid);
+	if (d->pid > 0)
+		return xasprintf("changed by process %d", (int)d->pid);
+	return strdup("changed by an unknown process");
+}
+
+static int note_writer(struct step *step, const struct live_drift *d, const char *left)
+{
+	_cleanup_free_ char *writer = writer_text(d), *comm = d->comm ? strdup(d->comm) : NULL;
+
+	if (!writer || (d->comm && !comm))
+		return -ENOMEM;
+	free(step->writer_comm);
+	step->writer_comm = TAKE_PTR(comm);
+	step->writer_pid = d->pid;
+	step->given_up = d->given_up;
+	if (d->given_up)
+		return set_reason(step, xasprintf("%s: %s -> %s; changed %u times, mmoptd no longer sets it again",
+						  writer, left, step->current, d->times));
+	return set_reason(step, xasprintf("%s: %s -> %s", writer, left, step->current));
+}
+
+static int say_who_changed_it(const struct plan *plan, struct step *step, const char *left)
+{
+	const struct live_drift *d = find_drift(plan, step);
+	bool by_kernel = moved_by_kernel(step);
+
+	if (d && (d->pid > 0 || !by_kernel))
+		return note_writer(step, d, left);
+	return set_reason(step,
+			  xasprintf("%s: %s -> %s", by_kernel ? "overridden by the kernel" : "someone else changed it",
+				    left, step->current));
+}
+
+static int verify_changed(const struct plan *plan, struct step *step, struct undo_store *store)
 {
 	const struct undo_entry *entry = store ? undo_last_entry(store, step->path) : NULL;
 	const char *left = entry ? entry->after : NULL;
@@ -39,7 +78,7 @@ static int verify_changed(struct step *step, struct undo_store *store)
 		step->outcome = OUTCOME_ADJUSTED;
 		step->differs = false;
 	}
-	return set_reason(step, who_changed_it(step, left));
+	return say_who_changed_it(plan, step, left);
 }
 
 static int verify_kept(struct step *step, struct facts *facts, struct kernel_io *io)
@@ -79,7 +118,7 @@ int plan_recall(struct plan *plan, struct undo_store *store)
 			step->differs = false;
 			r = set_reason(step, xasprintf("the kernel holds %s for %s", step->current, step->wanted));
 		} else if (!step->reason && !streq(e->after, step->current)) {
-			r = set_reason(step, who_changed_it(step, e->after));
+			r = say_who_changed_it(plan, step, e->after);
 		}
 		if (r < 0)
 			return r;
@@ -101,7 +140,7 @@ int verify_plan(struct plan *plan, struct facts *facts, struct kernel_io *io, st
 				return -ENOMEM;
 		}
 		if (step->action == STEP_SET && step->path)
-			r = verify_changed(step, store);
+			r = verify_changed(plan, step, store);
 		else if (step->outcome == OUTCOME_ALREADY)
 			r = verify_kept(step, facts, io);
 	}

@@ -89,7 +89,7 @@ static void look_check(const struct command_line *l)
 static void look_json(const struct command_line *l)
 {
 	assert_int_equal(l->json, JSON_SHORT);
-	assert_true(l->quiet);
+	assert_true(l->quiet && l->direct);
 }
 
 static void takes_what_is_right(void **state)
@@ -99,7 +99,7 @@ static void takes_what_is_right(void **state)
 		      "--policy", "p.conf"),
 		 look_apply);
 	is_taken(LINE("check", "a", "--", "--quiet"), look_check);
-	is_taken(LINE("-q", "--json", "plan"), look_json);
+	is_taken(LINE("-q", "--json", "--direct", "plan"), look_json);
 }
 
 static void refuses_what_is_wrong(void **state)

@@ -77,13 +77,106 @@ static void test_auto_that_does_not_fit_is_no_failure(void **state)
 	assert_true(plan_has_failures(e.plan));
 }
 
-static void test_held_by_the_daemon(void **state)
+#define ZERO_PAGE "thp.persistent_zero_page"
+
+static void zero_page_is_2m(struct facts *facts)
+{
+	facts_set_number(facts, FACTS_THP, FACT_THP_PMD_SIZE, 2 << 20, CONFIDENCE_READ, "test");
+	facts->groups |= FACTS_THP;
+}
+
+static void expect_zero_page(const char *wanted, const struct live_state *live, enum step_action action,
+			     enum outcome outcome, bool differs, const char *reason)
 {
 	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+	_cleanup_free_ char *policy = xasprintf("[thp]\npersistent_zero_page = %s\n", wanted);
 
-	engine_plan(&e, "[thp]\npersistent_zero_page = yes\n");
-	engine_expect(&e, "thp.persistent_zero_page", OUTCOME_UNSUPPORTED);
-	engine_expect_reason(&e, "thp.persistent_zero_page", "mmoptd");
+	e.preset = zero_page_is_2m;
+	engine_plan_with(&e, policy, &(struct plan_options){ .live = live });
+	engine_expect(&e, ZERO_PAGE, outcome);
+	engine_expect_reason(&e, ZERO_PAGE, reason);
+	assert_int_equal(engine_step(&e, ZERO_PAGE)->action, action);
+	assert_int_equal(engine_step(&e, ZERO_PAGE)->differs, differs);
+	assert_string_equal(engine_step(&e, ZERO_PAGE)->wanted, streq(wanted, "yes") ? "1" : "0");
+}
+
+static void test_held_by_the_daemon(void **state)
+{
+	struct live_state running = { .running = true, .pid = 1 };
+	struct live_state held = { .running = true,
+				   .pid = 1,
+				   .zero_page_held = true,
+				   .zero_page_bytes = 2 << 20,
+				   .zero_page_since_sec = 1700000000 };
+	struct live_state failed = { .running = true, .pid = 1, .zero_page_error = (char *)"thp.enabled is never" };
+	struct live_state none = {};
+
+	expect_zero_page("yes", NULL, STEP_REFUSE, OUTCOME_UNSUPPORTED, false, "systemctl enable --now mmoptd");
+	expect_zero_page("yes", &none, STEP_REFUSE, OUTCOME_UNSUPPORTED, false, "systemctl enable --now mmoptd");
+	expect_zero_page("yes", &running, STEP_KEEP, OUTCOME_PENDING, true, "mmoptd takes it (2M)");
+	expect_zero_page("yes", &held, STEP_KEEP, OUTCOME_ALREADY, false,
+			 "held by mmoptd since 2023-11-14T22:13:20Z, takes 2M");
+	expect_zero_page("yes", &failed, STEP_REFUSE, OUTCOME_REFUSED, true, "thp.enabled is never");
+	expect_zero_page("no", NULL, STEP_KEEP, OUTCOME_ALREADY, false, "not held");
+	expect_zero_page("no", &running, STEP_KEEP, OUTCOME_ALREADY, false, "not held");
+	expect_zero_page("no", &held, STEP_KEEP, OUTCOME_PENDING, true, "mmoptd lets go of it (2M)");
+}
+
+/* It is for mmoptd to do when the rest is done: no failure, nothing to write, and not yet as it should be. */
+static void test_an_apply_leaves_it_to_the_daemon(void **state)
+{
+	struct live_state running = { .running = true, .pid = 1 };
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	engine_plan_with(
+		&e, "[Policy]\nEssential = " ZERO_PAGE "\n[vm]\nswappiness = 10\n[thp]\npersistent_zero_page = yes\n",
+		&(struct plan_options){ .live = &running });
+	assert_int_equal(engine_try_apply(&e), 0);
+	assert_int_equal(e.result, APPLY_DONE);
+	engine_expect(&e, "vm.swappiness", OUTCOME_APPLIED);
+	engine_expect(&e, ZERO_PAGE, OUTCOME_PENDING);
+	assert_true(plan_differs(e.plan));
+	assert_int_equal(fake_kernel_writes(e.kernel), 1);
+}
+
+static void expect_writer(struct engine *e, struct live_drift *drift, const char *reason, pid_t pid, const char *comm)
+{
+	struct live_state live = { .running = true, .pid = 1, .drifts = drift, .n_drifts = 1 };
+	const struct step *step;
+
+	engine_restart(e);
+	engine_plan_with(e, "[vm]\nswappiness = 10\n", &(struct plan_options){ .live = &live });
+	assert_int_equal(verify_plan(e->plan, &e->facts, e->io, e->store), 0);
+	engine_expect(e, "vm.swappiness", OUTCOME_DRIFTED);
+	step = engine_step(e, "vm.swappiness");
+	assert_string_equal(step->reason, reason);
+	assert_int_equal(step->writer_pid, pid);
+	if (comm)
+		assert_string_equal(step->writer_comm, comm);
+	else
+		assert_null(step->writer_comm);
+	assert_int_equal(step->given_up, drift->given_up && streq(drift->to, "77"));
+}
+
+static void test_who_changed_a_value(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+	struct live_drift d = { .id = (char *)"vm.swappiness", .from = (char *)"10", .to = (char *)"77" };
+
+	engine_apply(&e, "[vm]\nswappiness = 10\n");
+	fake_kernel_set(e.kernel, VM "swappiness", "77");
+	expect_writer(&e, &d, "changed by an unknown process: 10 -> 77", 0, NULL);
+	d.pid = 4242;
+	expect_writer(&e, &d, "changed by process 4242: 10 -> 77", 4242, NULL);
+	d.comm = (char *)"sysctl";
+	expect_writer(&e, &d, "changed by sysctl (pid 4242): 10 -> 77", 4242, "sysctl");
+	d.given_up = true;
+	d.times = 6;
+	expect_writer(&e, &d, "changed by sysctl (pid 4242): 10 -> 77; changed 6 times, mmoptd no longer sets it again",
+		      4242, "sysctl");
+	/* It saw another change than the one that made this value. */
+	d.to = (char *)"78";
+	expect_writer(&e, &d, "someone else changed it: 10 -> 77", 0, NULL);
 }
 
 static void test_node_that_is_not_there(void **state)
@@ -132,6 +225,8 @@ int main(void)
 		cmocka_unit_test(test_too_old_a_kernel_is_named),
 		cmocka_unit_test(test_auto_that_does_not_fit_is_no_failure),
 		cmocka_unit_test(test_held_by_the_daemon),
+		cmocka_unit_test(test_an_apply_leaves_it_to_the_daemon),
+		cmocka_unit_test(test_who_changed_a_value),
 		cmocka_unit_test(test_node_that_is_not_there),
 		cmocka_unit_test(test_file_that_cannot_be_read),
 	};

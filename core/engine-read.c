@@ -2,6 +2,7 @@
 /* The verbs that look and write nothing, a few lines each. */
 #include "base/clock.h"
 #include "core/engine-internal.h"
+#include "core/report-metrics.h"
 #include "core/report-views.h"
 #include "core/verify.h"
 
@@ -85,6 +86,21 @@ int engine_status(struct engine *e, struct report **ret)
 		return r;
 	*ret = report_status(e->plan, &savings, e->store, &context);
 	return 0;
+}
+
+int engine_metrics(struct engine *e, char **ret)
+{
+	_cleanup_(savings_clear) struct savings savings = {};
+	struct metrics_input input;
+	int r = compare(e);
+
+	if (r >= 0)
+		r = engine_measure(e, false, &savings);
+	if (r < 0)
+		return r;
+	input = (struct metrics_input){ e->plan, &savings, e->store, &e->live };
+	r = metrics_render(&input, ret);
+	return r < 0 ? diag_error(e->diags, r, "out of memory") : 0;
 }
 
 int engine_savings(struct engine *e, bool what_if, struct report **ret)

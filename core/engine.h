@@ -57,7 +57,7 @@ int engine_explain(struct engine *e, const char *id, struct report **ret);
 int engine_history(struct engine *e, struct report **ret);
 /* files: n of them; none: the installed policy. */
 int engine_check(struct engine *e, char *const *files, size_t n_files, struct report **ret);
-/* Metrics for node_exporter's textfile collector, the whole file; the caller frees *ret. */
+/* Metrics for node_exporter's textfile collector, see core/report-metrics.h; the caller frees *ret. */
 int engine_metrics(struct engine *e, char **ret);
 
 struct engine_apply_options {

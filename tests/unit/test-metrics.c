@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include <ctype.h>
+#include <sys/wait.h>
 
 #include "base/number.h"
 #include "core/report-metrics.h"
@@ -13,13 +13,14 @@ struct reader {
 	char **seen_families, **seen_series;
 };
 
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+#define DIGITS "0123456789"
+
 static const char *read_name(const char **s, char *ret, size_t size, bool label)
 {
-	size_t n = 0;
+	size_t n = strspn(*s, label ? LETTERS DIGITS : LETTERS DIGITS ":");
 
-	while (isalnum((unsigned char)(*s)[n]) || (*s)[n] == '_' || (!label && (*s)[n] == ':'))
-		n++;
-	if (n == 0 || n >= size || isdigit((unsigned char)**s))
+	if (n == 0 || n >= size || strspn(*s, DIGITS) > 0)
 		return "a name";
 	*(char *)mempcpy(ret, *s, n) = '\0';
 	*s += n;
@@ -163,14 +164,25 @@ static void the_reader_is_strict(void **state)
 /* Prometheus' own, where it is installed: it also knows the conventions for names. */
 static void expect_promtool(const char *text)
 {
-	FILE *f;
+	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
+	_cleanup_close_ int fd = -EBADF;
+	int status;
+	pid_t pid;
 
 	if (access("/usr/bin/promtool", X_OK) < 0)
 		return;
-	f = popen("/usr/bin/promtool check metrics >&2", "w");
-	assert_non_null(f);
-	assert_true(fputs(text, f) >= 0);
-	assert_int_equal(pclose(f), 0);
+	temp_dir_write(&d, "mmopt.prom", text);
+	fd = openat(d.fd, "mmopt.prom", O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (dup2(fd, STDIN_FILENO) >= 0)
+			execl("/usr/bin/promtool", "promtool", "check", "metrics", NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static void expect_line(const char *text, const char *line)

@@ -2,6 +2,7 @@
 """The header of a test, "# vm: KEY=VALUE...": what it wants from its machine.  README.md has the list for people."""
 
 import dataclasses
+import os
 import re
 import shlex
 
@@ -99,4 +100,14 @@ def parse(name, text):
         raise HeaderError(f'{name}:1: no line "# vm: KEY=VALUE..." among the comments at its top')
     if wants.numa > wants.smp:
         raise HeaderError(f'{name}:1: {wants.numa} nodes need as many CPUs')
+    return wants
+
+
+def read(path):
+    """Wants of the test in this file."""
+    with open(path, encoding='utf-8') as f:
+        wants = parse(os.path.basename(path), f.read())
+    missing = [name for name in wants.files if not os.path.exists(os.path.join(os.path.dirname(path), name))]
+    if missing:
+        raise HeaderError(f'{os.path.basename(path)}: files= names what is not there: {" ".join(missing)}')
     return wants

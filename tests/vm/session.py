@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import time
@@ -43,7 +44,7 @@ class Session:
         self.began = time.monotonic()
         self.ready = self.rebooting = self.status = None
         self.boots, self.append, self.taint, self.dimms, self.result = 0, '', 0, 0, ''
-        self.console, self.times, self.cpu = [], {}, 0.0
+        self.console, self.times = [], {}
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.disks)
         self.events = open(os.path.join(self.folder, 'events.log'), 'w', buffering=1, encoding='utf-8')
@@ -231,7 +232,6 @@ class Session:
             try:
                 again = self.watch(vm, end)
             finally:
-                self.cpu += vm.cpu_seconds()
                 self.note(f'QEMU ends: {json.dumps([event["event"] for event in vm.events])}')
                 vm.kill()
 
@@ -301,8 +301,9 @@ class Session:
         finally:
             shutil.rmtree(self.disks, ignore_errors=True)
         self.note(f'verdict: {why or "passed"}')
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
         with open(os.path.join(self.folder, 'result.json'), 'w', encoding='utf-8') as f:
-            json.dump({'why': why, 'boots': self.boots, 'taint': self.taint, 'cpu_seconds': round(self.cpu, 1),
+            json.dump({'why': why, 'boots': self.boots, 'taint': self.taint, 'cpu_seconds': round(used.ru_utime + used.ru_stime, 1),
                        'wall_seconds': round(time.monotonic() - self.began, 1), 'times': self.times}, f, indent=1)
             f.write('\n')
         return why

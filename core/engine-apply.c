@@ -182,12 +182,24 @@ static int open_record(struct engine *e, struct restore *ret_recovered)
 	return r;
 }
 
+/* Who waits with a user must not hit what somebody else has decided or applied meanwhile. */
+static int check_waits(struct engine *e)
+{
+	const struct transaction *t = engine_unconfirmed(e);
+
+	if (e->only_transaction == 0 || (t && t->number == e->only_transaction))
+		return 0;
+	return diag_error(e->diags, -ENOENT, "transaction %u does not wait for its confirmation", e->only_transaction);
+}
+
 int engine_confirm(struct engine *e, unsigned *ret_number, struct report **ret)
 {
 	_cleanup_(restore_clear) struct restore recovered = {};
 	int r;
 
 	r = open_record(e, &recovered);
+	if (r >= 0)
+		r = check_waits(e);
 	if (r < 0)
 		return r;
 	r = apply_confirm(e->store, ret_number);
@@ -213,6 +225,8 @@ int engine_rollback(struct engine *e, bool all, struct restore *ret_restore, str
 	int r;
 
 	r = open_record(e, &recovered);
+	if (r >= 0)
+		r = check_waits(e);
 	if (r < 0)
 		return r;
 	/* What a crash left behind was the last transaction: it has just been taken back. */

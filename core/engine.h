@@ -23,6 +23,8 @@ struct engine {
 	const char *root;	 /* borrowed, or NULL: the running machine */
 	const char *policy_file; /* borrowed: this file alone, or NULL */
 	bool force;		 /* plan_options.force */
+	/* For confirm and rollback: this transaction and no other, and only while it waits for its confirmation. 0: the last. */
+	unsigned only_transaction;
 	struct facts facts;
 	struct policy *policy;
 	bool policy_borrowed; /* engine_use_policy() */

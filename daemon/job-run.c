@@ -313,6 +313,8 @@ static int apply(struct run *run, struct report **ret)
 	r = engine_apply(&run->e, &options, &run->result->apply_result, ret);
 	if (r < 0)
 		return r;
+	if (engine_unconfirmed(&run->e))
+		report_boolean(*ret, "confirmed", NULL, false);
 	now = last_transaction(&run->e);
 	run->result->changed = now != run->transaction_before;
 	if (run->result->changed)
@@ -335,6 +337,7 @@ static int work(struct run *run, struct report **ret)
 {
 	unsigned number;
 
+	run->e.only_transaction = run->request->transaction;
 	switch (run->request->kind) {
 	case JOB_DESCRIBE:
 		return describe(run, ret);

@@ -64,7 +64,7 @@ struct job_request {
 	bool what_if;
 	char *id;	      /* VIEW_EXPLAIN */
 	char **only;	      /* JOB_REAPPLY */
-	unsigned transaction; /* JOB_DELAYS */
+	unsigned transaction; /* JOB_DELAYS; JOB_CONFIRM and _ROLLBACK: this one, while it waits; 0: the last */
 	bool force;
 	bool all; /* JOB_ROLLBACK */
 	uint64_t pool_timeout_usec;

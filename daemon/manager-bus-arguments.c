@@ -24,6 +24,7 @@ enum bus_option {
 	OPTION_CONFIRM_WITHIN,
 	OPTION_BOUND,
 	OPTION_ALL,
+	OPTION_TRANSACTION,
 };
 
 #define DESCRIBES (1U << METHOD_DESCRIBE | 1U << METHOD_DESCRIBE_INLINE)
@@ -45,6 +46,7 @@ static const struct option_row {
 	[OPTION_CONFIRM_WITHIN] = { "confirm_within_sec", "t", 1U << METHOD_APPLY },
 	[OPTION_BOUND] = { "bound", "b", 1U << METHOD_APPLY },
 	[OPTION_ALL] = { "all", "b", 1U << METHOD_ROLLBACK },
+	[OPTION_TRANSACTION] = { "transaction", "u", 1U << METHOD_CONFIRM | 1U << METHOD_ROLLBACK },
 };
 
 struct reader {
@@ -147,6 +149,7 @@ static int take_text(struct reader *r, enum bus_option option, const char *text)
 	case OPTION_CONFIRM_WITHIN:
 	case OPTION_BOUND:
 	case OPTION_ALL:
+	case OPTION_TRANSACTION:
 		break;
 	}
 	return -EINVAL;
@@ -190,6 +193,11 @@ static int take_number(struct reader *r, enum bus_option option, uint64_t n)
 		return 0;
 	case OPTION_ALL:
 		q->all = n;
+		return 0;
+	case OPTION_TRANSACTION:
+		if (n == 0)
+			return invalid(r, "option 'transaction' has to be at least 1");
+		q->transaction = (unsigned)n;
 		return 0;
 	case OPTION_FORMAT:
 	case OPTION_ID:
@@ -280,6 +288,8 @@ static int check_together(struct reader *r)
 		if (q->view == VIEW_METRICS && q->format != FORMAT_TEXT)
 			return invalid(r, "view 'metrics' has format 'text' only");
 	}
+	if (q->all && q->transaction > 0)
+		return invalid(r, "options 'all' and 'transaction' exclude each other");
 	if (r->bound && q->confirm_within_sec == 0)
 		return invalid(r, "option 'bound' goes with 'confirm_within_sec' only");
 	return 0;

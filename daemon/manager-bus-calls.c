@@ -138,7 +138,7 @@ static void on_done(void *userdata, int error, const struct job_result *result)
 	int r;
 
 	c->submitted = false;
-	if (result && c->bound && result->unconfirmed)
+	if (result && c->bound && result->error >= 0 && result->unconfirmed)
 		bind_transaction(c, result->transaction);
 	if (!c->caller_gone) {
 		r = result ? bus_reply(c->message, c->method, result) : 0;

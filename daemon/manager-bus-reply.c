@@ -95,7 +95,8 @@ int bus_reply(sd_bus_message *call, enum bus_method method, const struct job_res
 	if (r >= 0)
 		r = append_diags(reply, &result->diags);
 	if (r >= 0 && method == METHOD_APPLY)
-		r = sd_bus_message_append(reply, "ub", result->transaction, result->unconfirmed);
+		/* Where it failed, what waits is another one. */
+		r = sd_bus_message_append(reply, "ub", result->transaction, result->error >= 0 && result->unconfirmed);
 	return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
 }
 

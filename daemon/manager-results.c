@@ -153,6 +153,15 @@ static void on_applied(struct manager *m, const struct job_request *request, con
 	note_delays_later(m, result->transaction);
 }
 
+/* A transaction is kept or gone: who waits for one on the bus learns it from this. */
+static void tell_ended(struct manager *m, const struct job_request *request, const struct job_result *result)
+{
+	if (result->error >= 0 && (result->changed || request->kind == JOB_CONFIRM))
+		manager_bus_emit_applied(m->bus, result->transaction, job_kind_name(request->kind),
+					 result->n_values_failed > 0 ? "partly" : "done",
+					 result->saved_known ? result->saved_bytes : 0);
+}
+
 static void on_written(struct manager *m, const struct job_request *request, const struct job_result *result)
 {
 	manager_watch_unconfirmed(m, result);
@@ -168,10 +177,14 @@ static void on_written(struct manager *m, const struct job_request *request, con
 	case JOB_ROLLBACK:
 	case JOB_RECOVER:
 	case JOB_GIVE_BACK_POOLS:
+		tell_ended(m, request, result);
 		/* Values that are no longer as the policy wants them, by mmopt's own doing. */
 		manager_want_check(m, true);
 		return;
 	case JOB_CONFIRM:
+		tell_ended(m, request, result);
+		manager_want_check(m, false);
+		return;
 	case JOB_DELAYS:
 		manager_want_check(m, false);
 		return;

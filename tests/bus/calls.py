@@ -91,7 +91,8 @@ def options_reach_the_engine():
             (('Apply', 'a{sv}', '4', 'force', 'b', 'true', 'pool_timeout_usec', 't', '5000000', 'confirm_within_sec', 't', '90', 'format',
               's', 'json'), f"kind {kinds().index('JOB_APPLY')} .* format 1 .* force 1 all 0 pool 5000000 confirm 90"),
             (('Rollback', 'a{sv}', '1', 'all', 'b', 'true'), f"kind {kinds().index('JOB_ROLLBACK')} .* all 1"),
-            (('Confirm', 'a{sv}', '0'), f"kind {kinds().index('JOB_CONFIRM')} "),
+            (('Rollback', 'a{sv}', '1', 'transaction', 'u', '7'), f"kind {kinds().index('JOB_ROLLBACK')} .* all 0 .* transaction 7"),
+            (('Confirm', 'a{sv}', '1', 'transaction', 'u', '8'), f"kind {kinds().index('JOB_CONFIRM')} .* transaction 8"),
             (('Verify', 'a{sv}', '1', 'format', 's', 'json'), f"kind {kinds().index('JOB_VERIFY')} .* format 1 ")):
         ok, text = bus.call(*call)
         expect(ok and re.search(wanted, text), call, text)
@@ -121,6 +122,8 @@ def mistakes_in_arguments_are_named():
             (('DescribeInline', 'ssa{sv}', 'explain', 'text', '1', 'id', 's', long_word), "'id' has to have 1 to 4096 bytes"),
             (('DescribeInline', 'ssa{sv}', 'plan', 'text', '1', 'what_if', 'b', 'true'), "'what_if' goes with view 'savings' only"),
             (('DescribeInline', 'ssa{sv}', 'metrics', 'json', '0'), "view 'metrics' has format 'text' only"),
+            (('Rollback', 'a{sv}', '1', 'transaction', 'u', '0'), "'transaction' has to be at least 1"),
+            (('Rollback', 'a{sv}', '2', 'transaction', 'u', '1', 'all', 'b', 'true'), "'all' and 'transaction' exclude each other"),
             (('Confirm', 'a{sv}', '1', 'force', 'b', 'true'), "unknown option 'force'"),
             (('Reload', 's', 'x'), 'Invalid arguments')):
         ok, text = bus.call(*call)

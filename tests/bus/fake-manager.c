@@ -111,9 +111,9 @@ static int make_document(const struct job_request *q)
 {
 	_cleanup_free_ char *text = xasprintf(
 		"kind %d view %d format %d width %u colour %d utf8 %d what_if %d id %s force %d all %d pool %llu "
-		"confirm %llu\n",
+		"confirm %llu transaction %u\n",
 		q->kind, q->view, q->format, q->width, q->colour, q->utf8, q->what_if, q->id ?: "-", q->force, q->all,
-		(unsigned long long)q->pool_timeout_usec, (unsigned long long)q->confirm_within_sec);
+		(unsigned long long)q->pool_timeout_usec, (unsigned long long)q->confirm_within_sec, q->transaction);
 	int fd = memfd_create("document", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	/* The offset stays at the end: who reads from there reads nothing. */

@@ -68,14 +68,15 @@ def every_option_is_described():
         expect(not ok and "unknown option 'nonsense', there are: " in text, method, text)
         known[method] = set(text.split('there are: ')[1].split())
     expect(known['Describe'] == known['DescribeInline'])
-    general, describe, apply, rollback = [
+    general, describe, apply, both, rollback = [
         dict(re.findall(r'^\.It Va (\w+) No (\w)$', part, re.M))
         for part in re.split(r'^\.Fn (?:DescribeInline|Apply|Rollback) :$', section('Options'), flags=re.M)]
-    expect(known['Verify'] == known['Confirm'] == set(general), known['Verify'], set(general))
+    expect(known['Verify'] == set(general), known['Verify'], set(general))
+    expect(known['Confirm'] == set(general) | set(both), known['Confirm'])
     expect(known['Describe'] == set(general) - {'format'} | set(describe), known['Describe'])
     expect(known['Apply'] == set(general) | set(apply), known['Apply'])
-    expect(known['Rollback'] == set(general) | set(rollback), known['Rollback'])
-    types = {**general, **describe, **apply, **rollback}
+    expect(known['Rollback'] == set(general) | set(both) | set(rollback), known['Rollback'])
+    types = {**general, **describe, **apply, **both, **rollback}
     for name in types:
         wrong = ['s', 'a'] if types[name] != 's' else ['u', '1']
         method = next(m for m in ('Apply', 'Rollback', 'DescribeInline') if name in known[m])

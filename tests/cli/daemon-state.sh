@@ -24,14 +24,16 @@ if grep -qE '^(Daemon|Memory|Policy|Huge zero page)( |:)' "$WORK/out"; then
 fi
 
 # The lock as mmoptd holds it.
-coproc DAEMON { exec /usr/bin/python3 -c '
-import fcntl, os, struct, sys
+mkfifo "$WORK/held"
+/usr/bin/python3 -c '
+import fcntl, os, signal, struct, sys
 fd = os.open(sys.argv[1] + "/run/mmopt/daemon.lock", os.O_RDWR | os.O_CREAT, 0o600)
 fcntl.fcntl(fd, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
-print("held", flush=True)
-sys.stdin.read()' "$ROOT"; }
-daemon=$DAEMON_PID
-read -r held <&"${DAEMON[0]}"
+with open(sys.argv[2], "w") as f:
+    f.write("held\n")
+signal.pause()' "$ROOT" "$WORK/held" &
+daemon=$!
+read -r held <"$WORK/held"
 [ "$held" = held ] || fail "the lock cannot be taken"
 
 state() {

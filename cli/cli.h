@@ -6,10 +6,19 @@
 #include "core/engine.h"
 #include "core/report.h"
 
+/* What mmoptd has answered, to be shown in place of a report. */
+struct cli_answer {
+	bool is_there;
+	char *document; /* for standard output, as it is */
+	size_t size;
+	int exit_status;
+};
+
 /* One run of mmoptctl. Every failure becomes one message in diags: they are shown once, at the end. */
 struct cli {
 	struct command_line line;
 	struct diag_list diags;
+	struct cli_answer answer;
 };
 
 /* The engine as the command line wants it. 0 or a negative errno with a message. */
@@ -26,6 +35,10 @@ int cli_show(struct cli *cli, struct report *r);
 
 /* Text now, before the verb ends; nothing with --json or --quiet. */
 void cli_show_early(struct cli *cli, const struct report *r);
+
+/* The same for what came from mmoptd. */
+int cli_show_answer(struct cli *cli);
+void cli_show_answer_early(struct cli *cli, const char *document, size_t size);
 
 /* The verbs: 0 and *ret, or a negative errno with a message in cli->diags. */
 int verb_status(struct cli *cli, struct report **ret);

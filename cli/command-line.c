@@ -8,7 +8,7 @@
 #include "base/time-span.h"
 
 /* The letters of the options, for getopt_long(). ':' first: a missing argument is told from an unknown option. */
-#define LETTERS ":hq"
+#define LETTERS ":hqH:M:"
 
 struct parser {
 	struct command_line line;
@@ -145,6 +145,12 @@ static void take_option(struct parser *p, enum option_id id, const char *argumen
 	case OPTION_POLICY:
 		take_path(p, "policy", argument, &l->policy);
 		return;
+	case OPTION_HOST:
+		take_path(p, "host", argument, &l->host);
+		return;
+	case OPTION_MACHINE:
+		take_path(p, "machine", argument, &l->machine);
+		return;
 	case OPTION_NO_PAGER:
 		l->no_pager = true;
 		return;
@@ -163,6 +169,9 @@ static void take_option(struct parser *p, enum option_id id, const char *argumen
 	case OPTION_CONFIRM_WITHIN:
 		take_time(p, "confirm-within", argument, USEC_PER_SEC, &usec);
 		l->confirm_within_sec = usec / USEC_PER_SEC;
+		return;
+	case OPTION_NO_WAIT:
+		l->no_wait = true;
 		return;
 	case OPTION_ALL:
 		l->all = true;
@@ -231,6 +240,26 @@ static int parse_options(struct parser *p, int argc, char **argv)
 	return 0;
 }
 
+/* What mmoptd does: on another machine all of it, and with --no-wait the waiting. */
+static void check_far(struct parser *p)
+{
+	const struct command_line *l = &p->line;
+	const char *far = l->host ? "--host" : l->machine ? "--machine" : l->no_wait ? "--no-wait" : NULL;
+	const char *here = l->root ? "--root" : l->policy ? "--policy" : l->direct ? "--direct" : NULL;
+
+	if (l->host && l->machine)
+		mistake(p, xasprintf("--host and --machine exclude each other"));
+	if (far && here)
+		mistake(p, xasprintf("%s and %s exclude each other", far, here));
+	if (!l->host && !l->machine)
+		return;
+	if (l->verb->id == VERB_CHECK && l->n_arguments > 0)
+		mistake(p, xasprintf("check looks for '%s' on this machine: without a file it goes with %s",
+				     l->arguments[0], far));
+	if (l->dry_run && l->force)
+		mistake(p, xasprintf("--dry-run with --force does not go with %s", far));
+}
+
 static void check_options(struct parser *p)
 {
 	const struct option_row *options;
@@ -245,6 +274,9 @@ static void check_options(struct parser *p)
 	}
 	if (p->line.dry_run && p->line.confirm_within_sec > 0)
 		mistake(p, xasprintf("--dry-run and --confirm-within exclude each other"));
+	if (p->line.no_wait && p->line.confirm_within_sec == 0)
+		mistake(p, xasprintf("--no-wait goes with --confirm-within"));
+	check_far(p);
 }
 
 /* "apply db.conf": the file stands as an argument, as check takes it. */

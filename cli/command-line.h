@@ -22,9 +22,11 @@ struct command_line {
 	enum json_mode json;
 	const char *root;
 	const char *policy;
+	const char *host;    /* [USER@]HOST */
+	const char *machine; /* a local container */
 	bool help, version, no_pager, quiet;
 	bool direct; /* without mmoptd */
-	bool dry_run, force, all, what_if;
+	bool dry_run, force, all, what_if, no_wait;
 	uint64_t pool_timeout_usec;  /* 0: default */
 	uint64_t confirm_within_sec; /* 0: not asked for */
 };

@@ -131,7 +131,8 @@ static int look(const struct confirm_wait *w, const struct pollfd *fds, enum con
 	if (fds[POLL_RECORD].revents) {
 		int r;
 
-		drain(fds[POLL_RECORD].fd);
+		if (w->decision_fd < 0)
+			drain(fds[POLL_RECORD].fd);
 		r = w->is_decided(w->userdata);
 		if (r > 0)
 			*ret = CONFIRM_RECORD;
@@ -180,9 +181,11 @@ int confirm_wait(const struct confirm_wait *w, const sigset_t *signals, enum con
 	signal_fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signal_fd < 0)
 		return -errno;
-	record_fd = watch_records(w->root_fd);
-	if (record_fd < 0)
-		return record_fd;
+	if (w->decision_fd < 0) {
+		record_fd = watch_records(w->root_fd);
+		if (record_fd < 0)
+			return record_fd;
+	}
 	/* What was decided before the watch was there. */
 	r = w->is_decided(w->userdata);
 	if (r != 0) {
@@ -193,7 +196,7 @@ int confirm_wait(const struct confirm_wait *w, const sigset_t *signals, enum con
 	if (has_user())
 		tcflush(STDIN_FILENO, TCIFLUSH);
 	fds[POLL_SIGNAL] = (struct pollfd){ .fd = signal_fd, .events = POLLIN };
-	fds[POLL_RECORD] = (struct pollfd){ .fd = record_fd, .events = POLLIN };
+	fds[POLL_RECORD] = (struct pollfd){ .fd = record_fd >= 0 ? record_fd : w->decision_fd, .events = POLLIN };
 	fds[POLL_TERMINAL] = (struct pollfd){ .fd = has_user() ? STDIN_FILENO : -1, .events = POLLIN };
 	progress_begin(&p, w->quiet);
 	if (!p.enabled && !w->quiet)

@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 /*
- * The waiting of "apply --confirm-within".  It is told from elsewhere by what the undo record says, and from the terminal by
- * Enter.  A signal, a terminal that is gone and the deadline all mean: go back.
+ * The waiting of "apply --confirm-within".  It is told from elsewhere by the undo record or by mmoptd, and from the
+ * terminal by Enter.  A signal, a terminal that is gone and the deadline all mean: go back.
  */
 
 enum confirm_answer {
 	CONFIRM_ENTER,	/* the user at this terminal keeps it */
-	CONFIRM_RECORD, /* the undo record says that it is decided */
+	CONFIRM_RECORD, /* it is decided elsewhere: by the undo record, or by what mmoptd says */
 	CONFIRM_DEADLINE,
 	CONFIRM_SIGNAL,
 	CONFIRM_HANGUP, /* the terminal is gone */
@@ -20,16 +20,21 @@ enum confirm_answer {
 
 struct confirm_wait {
 	uint64_t deadline_sec; /* CLOCK_BOOTTIME */
+	/*
+	 * What wakes the wait to have a look at whether it is decided: this descriptor when it can be read, which
+	 * is_decided() does; or, where it is negative, a change of the undo record below root_fd.
+	 */
+	int decision_fd;
 	int root_fd;
 	bool quiet;
-	/* Looks into the record: 1 where it is decided there, 0 where not, or a negative errno. */
+	/* 1 where it is decided elsewhere, 0 where not, or a negative errno. */
 	int (*is_decided)(void *userdata);
 	void *userdata;
 };
 
 /*
- * Blocks SIGINT, SIGTERM and SIGHUP, so that from here on they are answers and not the end.  To be called before anything is
- * written.  A signal that was ignored from the start (nohup) stays ignored.
+ * Blocks SIGINT, SIGTERM and SIGHUP, so that from here on they are answers and not the end.  To be called before
+ * anything is written.  A signal that was ignored from the start (nohup) stays ignored.
  */
 int confirm_block_signals(sigset_t *ret_signals);
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/strutil.h"
+#include "cli/bus-client.h"
 #include "cli/cli.h"
 #include "core/report-views.h"
 
@@ -110,6 +111,8 @@ static struct report *run(struct cli *cli, bool has_stdout)
 	if (!has_stdout && !(cli->line.quiet && cli->line.json == JSON_OFF))
 		k = diag_error(&cli->diags, -EBADF, "standard output is closed: nothing was done");
 	else
+		k = bus_client_run(cli, &r);
+	if (k == 0)
 		k = run_verb(cli, &r);
 	if (k < 0) {
 		/* Each failure has its message already; lack of memory may not have got that far. */
@@ -137,7 +140,8 @@ int main(int argc, char **argv)
 	} else {
 		r = run(&cli, has_stdout);
 	}
-	exit_status = cli_show(&cli, r);
+	exit_status = cli.answer.is_there ? cli_show_answer(&cli) : cli_show(&cli, r);
+	free(cli.answer.document);
 	diag_list_clear(&cli.diags);
 	return exit_status;
 }

@@ -132,6 +132,21 @@ static bool verb_changes(const struct cli *cli)
 	return (id == VERB_APPLY && !cli->line.dry_run) || id == VERB_CONFIRM || id == VERB_ROLLBACK;
 }
 
+/* Says so on standard error where it fails. */
+static int show_text(const struct cli *cli, const struct terminal *terminal, bool may_page, const char *text,
+		     size_t size)
+{
+	int r = write_out(terminal, may_page, text, size);
+
+	/* The reader has seen enough: no failure of ours. */
+	if (r == -EPIPE)
+		return 0;
+	if (r < 0)
+		fprintf(stderr, "mmoptctl: cannot write to standard output: %s%s\n", strerror(-r),
+			verb_changes(cli) ? "; what was done is done, see mmoptctl history" : "");
+	return r;
+}
+
 /* The report in the form asked for; says so on standard error where that fails. */
 static int show_report(const struct cli *cli, const struct report *r, bool may_page)
 {
@@ -146,14 +161,7 @@ static int show_report(const struct cli *cli, const struct report *r, bool may_p
 		fprintf(stderr, "mmoptctl: cannot write the report: %s\n", strerror(-k));
 		return k;
 	}
-	k = write_out(&terminal, may_page, text, size);
-	/* The reader has seen enough: no failure of ours. */
-	if (k == -EPIPE)
-		return 0;
-	if (k < 0)
-		fprintf(stderr, "mmoptctl: cannot write to standard output: %s%s\n", strerror(-k),
-			verb_changes(cli) ? "; what was done is done, see mmoptctl history" : "");
-	return k;
+	return show_text(cli, &terminal, may_page, text, size);
 }
 
 int cli_show(struct cli *cli, struct report *r)
@@ -181,6 +189,31 @@ void cli_show_early(struct cli *cli, const struct report *r)
 {
 	if (cli->line.json == JSON_OFF && !cli->line.quiet && !report_failed(r))
 		(void)!show_report(cli, r, false); /* a pager would hold the verb up */
+}
+
+int cli_show_answer(struct cli *cli)
+{
+	const struct cli_answer *a = &cli->answer;
+	int exit_status = a->exit_status;
+	struct terminal terminal;
+
+	show_messages(cli);
+	if (cli->line.json == JSON_OFF && cli->line.quiet)
+		return exit_status;
+	terminal_look(STDOUT_FILENO, &terminal);
+	if (show_text(cli, &terminal, !cli->line.no_pager, a->document, a->size) < 0)
+		exit_status = EXIT_FAILURE;
+	return exit_status;
+}
+
+void cli_show_answer_early(struct cli *cli, const char *document, size_t size)
+{
+	struct terminal terminal;
+
+	if (cli->line.json != JSON_OFF || cli->line.quiet)
+		return;
+	terminal_look(STDOUT_FILENO, &terminal);
+	(void)!show_text(cli, &terminal, false, document, size);
 }
 
 void cli_tell_root(struct cli *cli, const struct engine *e, struct report *r)

@@ -174,6 +174,7 @@ static int wait_and_decide(struct cli *cli, struct run *run, struct watched *w, 
 {
 	struct confirm_wait wait = {
 		.deadline_sec = deadline_sec,
+		.decision_fd = -EBADF,
 		.root_fd = run->e.root_fd,
 		.quiet = cli->line.quiet,
 		.is_decided = is_decided,

@@ -106,6 +106,20 @@ static const struct option_row options[] = {
 		.summary = "Read this policy file alone",
 	},
 	{
+		.id = OPTION_HOST,
+		.name = "host",
+		.argument = "[USER@]HOST",
+		.global = true,
+		.summary = "Ask the mmoptd of another machine, by ssh",
+	},
+	{
+		.id = OPTION_MACHINE,
+		.name = "machine",
+		.argument = "NAME",
+		.global = true,
+		.summary = "Ask the mmoptd in a local container",
+	},
+	{
 		.id = OPTION_NO_PAGER,
 		.name = "no-pager",
 		.global = true,
@@ -160,6 +174,12 @@ static const struct option_row options[] = {
 		.argument = "TIME",
 		.verb = VERB_APPLY,
 		.summary = "Go back by itself unless confirmed in this time (90s, 5min, 1h)",
+	},
+	{
+		.id = OPTION_NO_WAIT,
+		.name = "no-wait",
+		.verb = VERB_APPLY,
+		.summary = "With --confirm-within: leave the waiting to mmoptd",
 	},
 	{
 		.id = OPTION_ALL,

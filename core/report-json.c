@@ -2,6 +2,7 @@
 #include <json-c/json.h>
 
 #include "base/macros.h"
+#include "base/strutil.h"
 #include "base/time-span.h"
 #include "core/report-model.h"
 #include "core/report-safe.h"
@@ -124,6 +125,15 @@ static int add_diag(struct json_object *array, const struct diag *d)
 	return 0;
 }
 
+static int append_diags(struct json_object *array, const struct diag_list *diags)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < diags->n; i++)
+		r = add_diag(array, &diags->items[i]);
+	return r;
+}
+
 static int add_diags(struct json_object *o, const struct diag_list *diags)
 {
 	_cleanup_(putp) struct json_object *array = json_object_new_array();
@@ -131,12 +141,8 @@ static int add_diags(struct json_object *o, const struct diag_list *diags)
 
 	if (!array)
 		return -ENOMEM;
-	for (size_t i = 0; i < diags->n; i++) {
-		r = add_diag(array, &diags->items[i]);
-		if (r < 0)
-			return r;
-	}
-	return add(o, "diagnostics", TAKE_PTR(array));
+	r = append_diags(array, diags);
+	return r < 0 ? r : add(o, "diagnostics", TAKE_PTR(array));
 }
 
 static int add_item(struct json_object *o, const struct report_item *item)
@@ -168,10 +174,20 @@ static int add_head(struct json_object *o, const struct report *r)
 	return k;
 }
 
+static int flags_of(enum report_json style)
+{
+	switch (style) {
+	case REPORT_JSON_SHORT:
+		return JSON_C_TO_STRING_NOSLASHESCAPE;
+	case REPORT_JSON_PRETTY:
+		return JSON_C_TO_STRING_NOSLASHESCAPE | JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED;
+	}
+	return JSON_C_TO_STRING_NOSLASHESCAPE;
+}
+
 int report_render_json(const struct report *r, enum report_json style, FILE *f)
 {
 	_cleanup_(putp) struct json_object *o = NULL;
-	int flags = JSON_C_TO_STRING_NOSLASHESCAPE;
 	const char *text;
 	size_t size;
 	int k;
@@ -188,18 +204,51 @@ int report_render_json(const struct report *r, enum report_json style, FILE *f)
 		k = add_diags(o, &r->diags);
 	if (k < 0)
 		return k;
-	switch (style) {
-	case REPORT_JSON_SHORT:
-		break;
-	case REPORT_JSON_PRETTY:
-		flags |= JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED;
-		break;
-	}
-	text = json_object_to_json_string_length(o, flags, &size);
+	text = json_object_to_json_string_length(o, flags_of(style), &size);
 	if (!text)
 		return -ENOMEM;
 	errno = 0;
 	if (fwrite(text, 1, size, f) != size || fputc('\n', f) == EOF || fflush(f) != 0)
 		return errno > 0 ? -errno : -EIO;
+	return 0;
+}
+
+/* In the place where it was; value NULL: memory ran out. */
+static int replace(struct json_object *o, const char *key, struct json_object *value)
+{
+	if (!value)
+		return -ENOMEM;
+	if (json_object_object_add(o, key, value) < 0) {
+		json_object_put(value);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int report_json_amend(const char *document, enum report_json style, const struct report_amendment *a, char **ret)
+{
+	_cleanup_(putp) struct json_object *o = json_tokener_parse(document);
+	struct json_object *diags;
+	const char *text;
+	char *copy;
+	int r;
+
+	if (!json_object_is_type(o, json_type_object) || !json_object_object_get_ex(o, "diagnostics", &diags) ||
+	    !json_object_is_type(diags, json_type_array))
+		return -EBADMSG;
+	r = replace(o, "confirmed", json_object_new_boolean(a->confirmed));
+	if (r >= 0)
+		r = replace(o, "exit_status", json_object_new_int(a->exit_status));
+	if (r >= 0 && a->verdict)
+		r = replace(o, "verdict", json_object_new_string(a->verdict));
+	if (r >= 0)
+		r = append_diags(diags, a->diags);
+	if (r < 0)
+		return r;
+	text = json_object_to_json_string_ext(o, flags_of(style));
+	copy = text ? xasprintf("%s\n", text) : NULL;
+	if (!copy)
+		return -ENOMEM;
+	*ret = copy;
 	return 0;
 }

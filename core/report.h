@@ -92,3 +92,15 @@ struct report_text_options {
 /* 0 or a negative errno (-ENOMEM, or of the stream). JSON is one document with a newline. */
 int report_render_json(const struct report *r, enum report_json style, FILE *f);
 int report_render_text(const struct report *r, const struct report_text_options *options, FILE *f);
+
+/*
+ * An "apply" document as mmoptd made it before it was known whether it is kept, with what is known now.  document: NUL-terminated JSON; *ret
+ * belongs to the caller.  0, -EBADMSG (not such a document), -ENOMEM.
+ */
+struct report_amendment {
+	bool confirmed;
+	int exit_status;
+	const char *verdict;	       /* NULL: as it is */
+	const struct diag_list *diags; /* more of them */
+};
+int report_json_amend(const char *document, enum report_json style, const struct report_amendment *a, char **ret);

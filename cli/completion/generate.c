@@ -31,14 +31,17 @@ static void bash_options(const struct verb *v)
 
 static void bash_argument_case(const struct option_row *o)
 {
+	printf("\t");
+	if (option_letter(o))
+		printf("-%c | ", option_letter(o));
 	switch (o->completion) {
 	case COMPLETE_FILES:
-		printf("\t--%s)\n\t\tcompopt -o filenames\n\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
+		printf("--%s)\n\t\tcompopt -o filenames\n\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
 		       "\t\treturn ;;\n",
 		       o->name);
 		return;
 	case COMPLETE_DIRECTORIES:
-		printf("\t--%s)\n\t\tcompopt -o filenames\n\t\tmapfile -t COMPREPLY < <(compgen -d -- \"$word\")\n"
+		printf("--%s)\n\t\tcompopt -o filenames\n\t\tmapfile -t COMPREPLY < <(compgen -d -- \"$word\")\n"
 		       "\t\treturn ;;\n",
 		       o->name);
 		return;
@@ -46,7 +49,7 @@ static void bash_argument_case(const struct option_row *o)
 	case COMPLETE_NOTHING:
 		break;
 	}
-	printf("\t--%s)\n", o->name);
+	printf("--%s)\n", o->name);
 	if (o->words) {
 		printf("\t\tmapfile -t COMPREPLY < <(compgen -W '");
 		for (size_t i = 0; o->words[i]; i++)
@@ -184,9 +187,11 @@ static void zsh_option(const struct option_row *o)
 	zsh_argument(o);
 	putchar('\'');
 	if (option_letter(o)) {
-		printf(" \\\n\t\t'-%c[", option_letter(o));
+		printf(" \\\n\t\t'-%c%s[", option_letter(o), o->argument ? "+" : "");
 		zsh_text(o->summary);
-		printf("]'");
+		putchar(']');
+		zsh_argument(o);
+		putchar('\'');
 	}
 }
 

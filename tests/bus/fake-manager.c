@@ -11,7 +11,12 @@
  *   unconfirmed N              the next apply leaves transaction N unconfirmed
  *   policy good|bad            what Reload finds
  *   applied, drifted           the signals
- *   sleep MSEC                 the event loop stands still
+ *   ended N VERB               the signal for the end of transaction N
+ *   document TEXT              all documents are this, "-": what they were asked for
+ *   status N                   the exit status of all jobs
+ *   refuse N                   the next N jobs say that they could not do it
+ *
+ * With --live it holds the lock by which mmoptctl knows that mmoptd runs.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -20,6 +25,7 @@
 
 #include "base/number.h"
 #include "base/strutil.h"
+#include "core/live-state.h"
 #include "daemon/journal.h"
 #include "daemon/manager-bus.h"
 
@@ -33,7 +39,9 @@ struct manager {
 	int64_t bytes;
 	unsigned drifts, last, unconfirmed;
 	bool reboot, hold, busy, bad_policy;
-	int fail;
+	int fail, exit_status;
+	unsigned refuse;
+	char document[512];
 	sd_event_source *work;
 	size_t n_jobs;
 	uint64_t next_ticket;
@@ -107,13 +115,17 @@ int manager_reload(struct manager *m, struct diag_list *diags)
 	return -EBADMSG;
 }
 
-static int make_document(const struct job_request *q)
+static int make_document(const struct manager *m, const struct job_request *q)
 {
-	_cleanup_free_ char *text = xasprintf(
-		"kind %d view %d format %d width %u colour %d utf8 %d what_if %d id %s force %d all %d pool %llu "
-		"confirm %llu transaction %u\n",
-		q->kind, q->view, q->format, q->width, q->colour, q->utf8, q->what_if, q->id ?: "-", q->force, q->all,
-		(unsigned long long)q->pool_timeout_usec, (unsigned long long)q->confirm_within_sec, q->transaction);
+	_cleanup_free_ char *text =
+		m->document[0]
+			? xasprintf("%s\n", m->document)
+			: xasprintf(
+				  "kind %d view %d format %d width %u colour %d utf8 %d what_if %d id %s force %d all %d pool %llu "
+				  "confirm %llu transaction %u\n",
+				  q->kind, q->view, q->format, q->width, q->colour, q->utf8, q->what_if, q->id ?: "-",
+				  q->force, q->all, (unsigned long long)q->pool_timeout_usec,
+				  (unsigned long long)q->confirm_within_sec, q->transaction);
 	int fd = memfd_create("document", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	/* The offset stays at the end: who reads from there reads nothing. */
@@ -126,16 +138,21 @@ static int make_document(const struct job_request *q)
 
 static void finish(struct manager *m, struct waiting *job)
 {
-	struct job_result result = { .exit_status = 2, .document_fd = -EBADF };
+	struct job_result result = { .exit_status = m->exit_status, .document_fd = -EBADF };
 
 	if (job->done && m->fail) {
 		job->done(job->userdata, -m->fail, NULL);
 		m->fail = 0;
 	} else if (job->done) {
-		result.document_fd = make_document(&job->request);
+		result.document_fd = make_document(m, &job->request);
 		diag_add(&result.diags, DIAG_WARNING, "/etc/mmopt/policy.d/a.conf", 3, "vm.swappiness",
 			 "bad \xff and \x1b[31m");
 		diag_add(&result.diags, DIAG_NOTICE, NULL, 0, NULL, "plain");
+		if (m->refuse > 0) {
+			m->refuse--;
+			result.exit_status = 1;
+			result.error = diag_error(&result.diags, -ENOENT, "refused");
+		}
 		if (job->request.kind == JOB_APPLY && m->unconfirmed > 0) {
 			result.transaction = m->unconfirmed;
 			result.unconfirmed = true;
@@ -200,6 +217,16 @@ static void set_state(struct manager *m, const char *name)
 			m->state = (enum manager_state)i;
 }
 
+static void tell_ended(struct manager *m, char *argument)
+{
+	char *verb = strchr(argument, ' ');
+	uint64_t n = 0;
+
+	*verb++ = '\0';
+	(void)parse_u64(argument, &n);
+	manager_bus_emit_applied(m->bus, (unsigned)n, verb, "done", 0);
+}
+
 static void obey(struct manager *m, char *line)
 {
 	char *argument = strchr(line, ' ');
@@ -237,8 +264,14 @@ static void obey(struct manager *m, char *line)
 		manager_bus_emit_drifted(m->bus, "vm.swappiness", "10", "60", 4711,
 					 "b\xff"
 					 "d");
-	else if (streq(line, "sleep"))
-		usleep((useconds_t)n * 1000);
+	else if (streq(line, "status"))
+		m->exit_status = (int)n;
+	else if (streq(line, "refuse"))
+		m->refuse = (unsigned)n;
+	else if (streq(line, "document"))
+		snprintf(m->document, sizeof(m->document), "%s", streq(argument, "-") ? "" : argument);
+	else if (streq(line, "ended"))
+		tell_ended(m, argument);
 	else if (!streq(line, "same"))
 		exit(2);
 	if (m->n_jobs > 0)
@@ -250,7 +283,7 @@ static void obey(struct manager *m, char *line)
 static int on_input(sd_event_source *s, int fd, uint32_t revents, void *userdata)
 {
 	struct manager *m = userdata;
-	char line[256];
+	char line[1024];
 	size_t n = 0;
 
 	for (; n < sizeof(line) - 1; n++) {
@@ -264,12 +297,24 @@ static int on_input(sd_event_source *s, int fd, uint32_t revents, void *userdata
 	return 0;
 }
 
-int main(void)
+/* As mmoptd does it; the lock lasts as long as the process. */
+static int go_live(void)
 {
-	static struct manager m = { .next_ticket = 1, .state = MANAGER_IN_SYNC };
+	struct live_state state = { .running = true, .pid = getpid() };
+	int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = live_state_hold(root_fd);
+
+	return r < 0 ? r : live_state_write(root_fd, &state);
+}
+
+int main(int argc, char **argv)
+{
+	static struct manager m = { .next_ticket = 1, .state = MANAGER_IN_SYNC, .exit_status = 2 };
 	int r;
 
-	r = sd_event_default(&m.event);
+	r = argc > 1 && streq(argv[1], "--live") ? go_live() : 0;
+	if (r >= 0)
+		r = sd_event_default(&m.event);
 	if (r >= 0)
 		r = sd_event_add_defer(m.event, &m.work, work, &m);
 	if (r >= 0)

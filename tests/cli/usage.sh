@@ -20,7 +20,7 @@ mistake "unknown verb 'paln' (did you mean 'plan'?)" paln
 mistake "unknown verb 'frobnicate', see mmoptctl --help" frobnicate
 mistake "unknown option '--polcy' (did you mean '--policy'?)" --polcy=x
 mistake "unknown option '-x'" plan -x
-mistake "unknown option '-M'" -M container status
+mistake "--machine and --root exclude each other" -M container --root=/ status
 mistake "option '--no-pager' takes no argument" --no-pager=yes
 mistake "option '--dry-run' goes with apply, not with verify" verify --dry-run
 mistake "explain needs ID" explain

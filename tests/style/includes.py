@@ -41,7 +41,7 @@ LIBRARIES = {
     'json-c/*': ('core/report-json.c', 'tests/*'),
     'json.h': (),
     'cmocka.h': ('tests/*',),
-    'systemd/*': ('daemon/*', 'cli/bus-client.c'),
+    'systemd/*': ('daemon/*', 'cli/bus-client*'),
     'netlink/*': ('daemon/delays.c', 'daemon/watch-netlink.c'),
 }
 

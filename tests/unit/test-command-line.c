@@ -86,6 +86,20 @@ static void look_check(const struct command_line *l)
 	assert_string_equal(l->arguments[1], "--quiet");
 }
 
+static void look_host(const struct command_line *l)
+{
+	assert_string_equal(l->host, "joe@there");
+	assert_null(l->machine);
+	assert_true(l->no_wait);
+}
+
+static void look_machine(const struct command_line *l)
+{
+	assert_string_equal(l->machine, "container");
+	assert_null(l->host);
+	assert_int_equal(l->verb->id, VERB_PLAN);
+}
+
 static void look_json(const struct command_line *l)
 {
 	assert_int_equal(l->json, JSON_SHORT);
@@ -99,6 +113,8 @@ static void takes_what_is_right(void **state)
 		      "--policy", "p.conf"),
 		 look_apply);
 	is_taken(LINE("check", "a", "--", "--quiet"), look_check);
+	is_taken(LINE("-H", "joe@there", "apply", "--confirm-within=90", "--no-wait"), look_host);
+	is_taken(LINE("plan", "-Mcontainer"), look_machine);
 	is_taken(LINE("-q", "--json", "--direct", "plan"), look_json);
 }
 
@@ -109,7 +125,19 @@ static void refuses_what_is_wrong(void **state)
 	is_refused(LINE("boot"), "unknown verb 'boot', see mmoptctl --help");
 	is_refused(LINE("--polcy=x"), "unknown option '--polcy' (did you mean '--policy'?)");
 	is_refused(LINE("plan", "-x"), "unknown option '-x'");
-	is_refused(LINE("-H", "host"), "unknown option '-H'");
+	is_refused(LINE("-H"), "option '--host' needs [USER@]HOST");
+	is_refused(LINE("--host=", "plan"), "--host: the name is empty");
+	is_refused(LINE("-H", "a", "-M", "b"), "--host and --machine exclude each other");
+	is_refused(LINE("-H", "a", "--root=/b"), "--host and --root exclude each other");
+	is_refused(LINE("-M", "a", "--policy=b"), "--machine and --policy exclude each other");
+	is_refused(LINE("-Ha", "--direct"), "--host and --direct exclude each other");
+	is_refused(LINE("-Ha", "check", "b.conf"),
+		   "check looks for 'b.conf' on this machine: without a file it goes with --host");
+	is_refused(LINE("-Ma", "apply", "--dry-run", "--force"), "--dry-run with --force does not go with --machine");
+	is_refused(LINE("apply", "--no-wait"), "--no-wait goes with --confirm-within");
+	is_refused(LINE("confirm", "--no-wait"), "option '--no-wait' goes with apply, not with confirm");
+	is_refused(LINE("apply", "--no-wait", "--confirm-within=9", "--direct"),
+		   "--no-wait and --direct exclude each other");
 	is_refused(LINE("--json", "-x", "plan"), "unknown option '-x'");
 	is_refused(LINE("--quiet=yes"), "option '--quiet' takes no argument");
 	is_refused(LINE("--root"), "option '--root' needs DIR");

@@ -420,9 +420,18 @@ def without_a_bus_it_runs_and_ends():
     expect(program.log() == '', program.log())
 
 
+def two_hundred_callers_are_all_answered():
+    manager.tell('document {}')
+    for words in (['200', '50'], ['--garbage', '1000']):
+        done = bus.run([*NOBODY, os.environ['HAMMER'], *words])
+        print('# ' + done.stdout.strip())
+        expect(done.returncode == 0, done.stdout[-500:], done.stderr[-500:])
+
+
 def around(test):
     manager.tell('release')
     manager.tell('unconfirmed 0')
+    manager.tell('document -')
     manager.forget_heard()
     test()
     expect(manager.process.poll() is None, 'the manager is gone:', manager.log())
@@ -447,6 +456,7 @@ def main():
             reload_tells_warnings_and_refuses_mistakes, anybody_may_read_and_not_change, polkit_decides_for_others,
             callers_that_leave_are_forgotten, a_bound_transaction_goes_back_with_its_caller, a_transaction_that_is_not_bound_stays,
             a_caller_who_leaves_while_its_bound_transaction_is_made, properties_are_told_when_they_change, signals_carry_what_happened,
+            two_hundred_callers_are_all_answered,
             a_bus_that_comes_back_is_used_again, what_waits_is_lost_with_the_bus_and_nothing_else_is,
             a_bus_daemon_that_stands_still_stops_nothing, without_a_bus_it_runs_and_ends], around)
     finally:

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 NAME, PATH, INTERFACE = 'org.mmopt1', '/org/mmopt1', 'org.mmopt1.Manager'
-PATIENCE = 20
+PATIENCE = 60
 NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
 
 CONFIG = '''<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"

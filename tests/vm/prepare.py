@@ -93,7 +93,8 @@ def image(rootfs_tar, kernels):
     guest = os.path.join(HERE, 'guest')
     inputs = [rootfs_tar, sorted(kernels), cache.file_hash(os.path.join(HERE, 'make-image')),
               {name: cache.file_hash(os.path.join(guest, name)) for name in sorted(os.listdir(guest))}]
-    path = cache.entry('image', inputs, lambda new: script('make-image', os.path.join(new, 'disk.raw'), rootfs_tar, *sorted(kernels)))
+    path = cache.entry('image', inputs,
+                       lambda new: script('make-image', os.path.join(new, 'disk.raw'), rootfs_tar, *sorted(kernels)))
     return os.path.join(path, 'disk.raw')
 
 

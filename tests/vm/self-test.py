@@ -102,8 +102,8 @@ def check_tests():
 def check_readme():
     with open(os.path.join(HERE, 'README.md'), encoding='utf-8') as f:
         text = f.read()
-    return [f'README.md does not tell of {key}' for key in [*(key + '=' for key in header.CONVERT), *(f'{flag}`' for flag in header.FLAGS)]
-            if f'| `{key}' not in text]
+    keys = [f'{key}=' for key in header.CONVERT] + [f'{flag}`' for flag in header.FLAGS]
+    return [f'README.md does not tell of {key}' for key in keys if f'| `{key}' not in text]
 
 
 def check_trouble():
@@ -113,7 +113,8 @@ def check_trouble():
 
 def check_verdicts():
     for status, taint, log, expected in VERDICTS:
-        done = types.SimpleNamespace(status=status, taint=taint, result='exit-code', wants=header.Wants(), kernel_log=lambda log=log: log)
+        done = types.SimpleNamespace(status=status, taint=taint, result='exit-code', wants=header.Wants(),
+                                     kernel_log=lambda log=log: log)
         try:
             session.Session.judge(done)
             got = ''

@@ -208,12 +208,18 @@ class Session:
                 panicked = any('Kernel panic' in line for line in self.console)
                 raise TestFailed(f'the guest {"panicked" if panicked else "went away"} before the test ended '
                                  f'({vm.shutdown_reason() or vm.process.returncode})')
-            now = time.monotonic()
-            late = (now > end and f'not done after {self.wants.timeout * self.inputs.factor:g} s (timeout={self.wants.timeout})' or
-                    self.ready is None and now > boot_end and f'no sign of the agent {BOOT_SECONDS * self.inputs.factor:g} s after the start')
+            late = self.too_late(end, boot_end)
             if late:
                 self.ask_kernel(vm)
                 raise TestFailed(late)
+
+    def too_late(self, end, boot_end):
+        now, factor = time.monotonic(), self.inputs.factor
+        if now > end:
+            return f'not done after {self.wants.timeout * factor:g} s (timeout={self.wants.timeout})'
+        if self.ready is None and now > boot_end:
+            return f'no sign of the agent {BOOT_SECONDS * factor:g} s after the start'
+        return ''
 
     def ask_kernel(self, vm):
         """What runs (l), memory (m) and what is blocked (w), into console.log."""

@@ -175,8 +175,10 @@ int engine_apply(struct engine *e, const struct engine_apply_options *options, e
 static int open_record(struct engine *e, struct restore *ret_recovered)
 {
 	size_t errors_before = e->diags->n_errors;
-	int r = engine_write_store(e, ret_recovered);
+	int r;
 
+	/* Who waited for one of them decides about that one, also at its deadline: recovery would come first then. */
+	r = e->only_transaction > 0 ? engine_lock_store(e) : engine_write_store(e, ret_recovered);
 	if (r < 0 && is_write_protected(r) && e->diags->n_errors == errors_before)
 		diag_error(e->diags, r, "the undo record in /run/mmopt cannot be written: %s", strerror(-r));
 	return r;

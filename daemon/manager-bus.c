@@ -2,6 +2,7 @@
 /* The connection to the bus, the interface, the properties and the signals. */
 #include "daemon/manager-bus.h"
 
+#include <malloc.h>
 #include <poll.h>
 
 #include "base/clock.h"
@@ -14,6 +15,8 @@
 /* After a lost connection; doubled until the name is ours again. */
 #define RETRY_MIN_USEC (100 * USEC_PER_MSEC)
 #define RETRY_MAX_USEC (10 * 60 * USEC_PER_SEC)
+/* Anybody may send a message of many megabytes: mapped by itself, its memory goes back to the system with it. */
+#define MAPPED_FROM_BYTES (128 * 1024)
 /* For what is still to be sent when mmoptd ends. */
 #define FLUSH_USEC USEC_PER_SEC
 
@@ -266,6 +269,8 @@ int manager_bus_new(struct manager *m, sd_event *event, struct manager_bus **ret
 
 	if (!b)
 		return -ENOMEM;
+	/* Left to itself, malloc(3) would raise the limit with the first such message, and keep the next ones. */
+	mallopt(M_MMAP_THRESHOLD, MAPPED_FROM_BYTES);
 	b->manager = m;
 	b->event = sd_event_ref(event);
 	b->retry_usec = RETRY_MIN_USEC;

@@ -4,6 +4,9 @@
 #include "daemon/journal.h"
 #include "daemon/manager-internal.h"
 
+/* Whoever waits there with a user goes back at the deadline by itself, and shows what became of it; else this does it. */
+#define GRACE_USEC USEC_PER_SEC
+
 int manager_prepare_confirm(struct manager *m)
 {
 	int fd;
@@ -63,8 +66,8 @@ void manager_watch_unconfirmed(struct manager *m, const struct job_result *resul
 		return;
 	m->unconfirmed = result->transaction;
 	m->confirm_timer = sd_event_source_unref(m->confirm_timer);
-	r = sd_event_add_time(m->event, &m->confirm_timer, CLOCK_BOOTTIME, result->deadline_sec * USEC_PER_SEC, 0,
-			      on_deadline, m);
+	r = sd_event_add_time(m->event, &m->confirm_timer, CLOCK_BOOTTIME,
+			      result->deadline_sec * USEC_PER_SEC + GRACE_USEC, 0, on_deadline, m);
 	if (r < 0) {
 		journal(LOG_ERR, EVENT_NONE, NULL, "cannot wait for the confirmation: %s", strerror(-r));
 		go_back(m, "the deadline cannot be watched");

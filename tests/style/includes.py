@@ -41,7 +41,7 @@ LIBRARIES = {
     'json-c/*': ('core/report-json.c', 'tests/*'),
     'json.h': (),
     'cmocka.h': ('tests/*',),
-    'systemd/*': ('daemon/*', 'cli/bus-client*'),
+    'systemd/*': ('daemon/*', 'cli/bus-client*', 'tests/*'),
     'netlink/*': ('daemon/delays.c', 'daemon/watch-netlink.c'),
 }
 

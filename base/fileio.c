@@ -158,6 +158,24 @@ int open_in_root(int root_fd, const char *path, int flags, mode_t mode)
 	return r;
 }
 
+int lock_fd(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
+		return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+	return 0;
+}
+
+int fd_is_locked(int fd)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+
+	if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
+		return -errno;
+	return lock.l_type != F_UNLCK;
+}
+
 /* Opens a new file beside path. *ret_name is the caller's to free. */
 static int open_temporary(int dir_fd, const char *path, mode_t mode, char **ret_name)
 {

@@ -27,5 +27,13 @@ int mkdir_p_at(int dir_fd, const char *path, mode_t mode);
  */
 int open_in_root(int root_fd, const char *path, int flags, mode_t mode);
 
+/*
+ * Locks a whole file, open for writing, for as long as fd or a copy of it is open (F_OFD_SETLK, Linux 3.15). -EBUSY where somebody else does.
+ * Unlike flock(2) such a lock can be asked for without being taken, so that those who look never stand in the way of those who lock.
+ */
+int lock_fd(int fd);
+/* 1 where somebody else has locked it, 0 where nobody has, or a negative errno. */
+int fd_is_locked(int fd);
+
 /* Replaces a file below dir_fd by a temporary file and a rename, so that readers see the old or the new, never half. */
 int replace_file_at(int dir_fd, const char *path, const void *data, size_t size, mode_t mode);

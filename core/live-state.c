@@ -78,19 +78,15 @@ static uint64_t start_of(int root_fd, pid_t pid)
 /* 1: some process holds the lock, 0: none does, or a negative errno where that cannot be seen. */
 static int is_held(int root_fd)
 {
-	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 	_cleanup_close_ int fd = open_trusted(root_fd, STATE_DIR "/" LOCK_FILE, O_RDONLY);
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
-		return -errno;
-	return lock.l_type != F_UNLCK;
+	return fd_is_locked(fd);
 }
 
 int live_state_hold(int root_fd)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	_cleanup_close_ int fd = -EBADF;
 	int r;
 
@@ -101,10 +97,8 @@ int live_state_hold(int root_fd)
 	fd = open_in_root(root_fd, STATE_DIR "/" LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fd;
-	/* Unlike flock(2) this one can be asked for without being taken, so that those who look never stand in the way. */
-	if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
-		return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
-	return TAKE_FD(fd);
+	r = lock_fd(fd);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 static void put_number(FILE *f, uint64_t n)

@@ -474,14 +474,13 @@ int undo_confirm_hold(int root_fd)
 	fd = open_confirm_lock(root_fd, O_RDWR | O_CREAT);
 	if (fd < 0)
 		return fd;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
-	return TAKE_FD(fd);
+	r = lock_fd(fd);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 bool undo_confirm_waiting(struct undo_store *s)
 {
 	_cleanup_close_ int fd = open_confirm_lock(s->root_fd, O_RDONLY);
 
-	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	return fd >= 0 && fd_is_locked(fd) > 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <getopt.h>
 #include <signal.h>
-#include <sys/mman.h>
 
 #include "daemon/journal.h"
 #include "daemon/manager.h"
@@ -29,14 +28,10 @@ static int version(void)
 /* Without a child, a bus or a loop: early at boot there is nobody to talk to. */
 static int apply(void)
 {
-	struct job_request request = { .kind = JOB_APPLY, .format = FORMAT_JSON_SHORT };
-	struct job_result result = { .document_fd = memfd_create("mmopt-document", MFD_CLOEXEC) };
+	struct job_request request = { .kind = JOB_APPLY, .brief = true };
+	struct job_result result = { .document_fd = -EBADF };
 	int r, exit_status = EXIT_FAILURE;
 
-	if (result.document_fd < 0) {
-		journal(LOG_ERR, EVENT_APPLY_FAILED, NULL, "memfd_create: %s", strerror(errno));
-		return EXIT_FAILURE;
-	}
 	r = job_run(&request, NULL, &result);
 	if (r < 0)
 		journal(LOG_ERR, EVENT_APPLY_FAILED, NULL, "cannot apply: %s", strerror(-r));

@@ -17,8 +17,8 @@
 
 #define WINDOW_BYTES 16384
 
-/* Names that are looked for.  Their place among the strings is their identity among the types. */
-enum wanted { NAME_PAGE, NAME_WALK, NAME_ZONE, NAME_TAIL, NAME_TAILS, _NAME_MAX };
+/* Structures that are looked for.  The place of a name among the strings is its identity among the types. */
+enum wanted { NAME_PAGE, NAME_WALK, NAME_ZONE, _NAME_MAX };
 
 static const struct {
 	const char *name;
@@ -27,8 +27,12 @@ static const struct {
 	[NAME_PAGE] = { .name = "page", .length = 4 },
 	[NAME_WALK] = { .name = "vmemmap_remap_walk", .length = 18 },
 	[NAME_ZONE] = { .name = "zone", .length = 4 },
-	[NAME_TAIL] = { .name = "vmemmap_tail", .length = 12 },
-	[NAME_TAILS] = { .name = "vmemmap_tails", .length = 13 },
+};
+
+/* Where the strings lie in the file. */
+struct strings {
+	uint64_t offset;
+	uint32_t size;
 };
 
 /* A part of the file, of which a window is in memory. */
@@ -97,21 +101,30 @@ static void set_part(struct reader *r, uint64_t offset, uint64_t size)
 	r->start = r->end = 0;
 }
 
-static void match_name(const char *s, size_t length, uint32_t offset, uint32_t *offsets)
+/* True where it is one of them. */
+static bool match_name(const char *s, size_t length, uint32_t offset, uint32_t *offsets)
 {
-	for (size_t i = 0; i < _NAME_MAX; i++)
-		if (wanted_names[i].length == length && memcmp(s, wanted_names[i].name, length) == 0)
-			offsets[i] = offset;
+	for (size_t i = 0; i < _NAME_MAX; i++) {
+		if (wanted_names[i].length != length || memcmp(s, wanted_names[i].name, length) != 0)
+			continue;
+		offsets[i] = offset;
+		return true;
+	}
+	return false;
 }
 
-/* Where the wanted names stand among the strings; 0, which is the empty name, where they do not. */
+/*
+ * Where the wanted names stand among the strings; 0, which is the empty name, where they do not.  Each name stands there once, about where its
+ * type stands among the types: with the last of them found half of the file need not be read.
+ */
 static int find_names(struct reader *r, uint32_t *offsets)
 {
+	unsigned found = 0;
 	bool at_start = true; /* of a string: false inside one that is longer than the window */
 	uint32_t offset = 0;
 	int e;
 
-	for (;;) {
+	while (found < _NAME_MAX) {
 		const char *s, *end;
 		size_t length;
 
@@ -131,79 +144,128 @@ static int find_names(struct reader *r, uint32_t *offsets)
 		}
 		length = end ? (size_t)(end - s) : r->end - r->start;
 		if (end && at_start)
-			match_name(s, length, offset, offsets);
+			found += match_name(s, length, offset, offsets);
 		at_start = end != NULL;
 		length += end != NULL;
 		offset += (uint32_t)length;
 		r->start += length;
 	}
-}
-
-/* Bytes that follow a struct btf_type; false for a kind that is not known. */
-static bool bytes_behind(const struct btf_type *type, uint32_t *ret)
-{
-	uint32_t vlen = BTF_INFO_VLEN(type->info);
-
-	switch (BTF_INFO_KIND(type->info)) {
-	case BTF_KIND_PTR:
-	case BTF_KIND_FWD:
-	case BTF_KIND_TYPEDEF:
-	case BTF_KIND_VOLATILE:
-	case BTF_KIND_CONST:
-	case BTF_KIND_RESTRICT:
-	case BTF_KIND_FUNC:
-	case BTF_KIND_FLOAT:
-	case BTF_KIND_TYPE_TAG:
-		*ret = 0;
-		return true;
-	case BTF_KIND_INT:
-	case BTF_KIND_VAR:
-	case BTF_KIND_DECL_TAG:
-		*ret = 4;
-		return true;
-	case BTF_KIND_ARRAY:
-		*ret = sizeof(struct btf_array);
-		return true;
-	case BTF_KIND_STRUCT:
-	case BTF_KIND_UNION:
-	case BTF_KIND_DATASEC:
-	case BTF_KIND_ENUM64:
-		*ret = vlen * 12;
-		return true;
-	case BTF_KIND_ENUM:
-	case BTF_KIND_FUNC_PROTO:
-		*ret = vlen * 8;
-		return true;
-	}
-	return false;
-}
-
-/* Is one of the members called so?  Takes all of them. */
-static int take_members(struct reader *r, uint32_t n, uint32_t name, bool *ret)
-{
-	struct btf_member member;
-	int e;
-
-	*ret = false;
-	for (; n > 0; n--) {
-		e = take(r, &member, sizeof(member));
-		if (e < 0)
-			return e;
-		*ret |= name && member.name_off == name;
-	}
 	return 0;
 }
 
-static int find_types(struct reader *r, const uint32_t *names, struct btf_findings *ret)
+/* What follows a struct btf_type: so many bytes, and so many for each of its vlen entries. */
+struct behind {
+	bool known;
+	uint8_t fixed, each;
+};
+
+static const struct behind behind[] = {
+	[BTF_KIND_INT] = { .known = true, .fixed = 4 },
+	[BTF_KIND_PTR] = { .known = true },
+	[BTF_KIND_ARRAY] = { .known = true, .fixed = sizeof(struct btf_array) },
+	[BTF_KIND_STRUCT] = { .known = true, .each = sizeof(struct btf_member) },
+	[BTF_KIND_UNION] = { .known = true, .each = sizeof(struct btf_member) },
+	[BTF_KIND_ENUM] = { .known = true, .each = sizeof(struct btf_enum) },
+	[BTF_KIND_FWD] = { .known = true },
+	[BTF_KIND_TYPEDEF] = { .known = true },
+	[BTF_KIND_VOLATILE] = { .known = true },
+	[BTF_KIND_CONST] = { .known = true },
+	[BTF_KIND_RESTRICT] = { .known = true },
+	[BTF_KIND_FUNC] = { .known = true },
+	[BTF_KIND_FUNC_PROTO] = { .known = true, .each = sizeof(struct btf_param) },
+	[BTF_KIND_VAR] = { .known = true, .fixed = sizeof(struct btf_var) },
+	[BTF_KIND_DATASEC] = { .known = true, .each = sizeof(struct btf_var_secinfo) },
+	[BTF_KIND_FLOAT] = { .known = true },
+	[BTF_KIND_DECL_TAG] = { .known = true, .fixed = 4 },
+	[BTF_KIND_TYPE_TAG] = { .known = true },
+	[BTF_KIND_ENUM64] = { .known = true, .each = 12 },
+};
+
+/* 1 where the string at that place is name, 0 where not. */
+static int string_is(int fd, const struct strings *strings, uint32_t at, const char *name)
 {
-	bool have_zone = false;
-	int e;
+	size_t size = strlen(name) + 1;
+	char buf[32];
+	ssize_t n;
 
-	for (;;) {
+	if (at > strings->size || size > strings->size - at || size > sizeof(buf))
+		return 0;
+	n = pread(fd, buf, size, (off_t)(strings->offset + at));
+	if (n < 0)
+		return -errno;
+	return (size_t)n == size && memcmp(buf, name, size) == 0;
+}
+
+/* Is one of the n members called so?  Takes all of them. */
+static int take_members(struct reader *r, const struct strings *strings, uint32_t n, const char *name, bool *ret)
+{
+	struct btf_member member;
+	bool found = false;
+
+	for (; n > 0; n--) {
+		int e = take(r, &member, sizeof(member));
+
+		if (e == 0 && !found)
+			e = string_is(r->fd, strings, member.name_off, name);
+		if (e < 0)
+			return e;
+		found |= e > 0;
+	}
+	*ret = found;
+	return 0;
+}
+
+/* What has been found of the wanted structures: of several of a name the first one is the kernel's own. */
+struct search {
+	const uint32_t *names;
+	const struct strings *strings;
+	bool found[_NAME_MAX];
+	unsigned n_found;
+	struct btf_findings findings;
+};
+
+/* One of the wanted structures, behind whose head the reader stands. */
+static int take_wanted(struct reader *r, struct search *s, enum wanted which, const struct btf_type *type)
+{
+	uint32_t vlen = BTF_INFO_VLEN(type->info);
+
+	s->found[which] = true;
+	s->n_found++;
+	switch (which) {
+	case NAME_PAGE:
+		s->findings.struct_page_bytes = type->size;
+		return skip(r, (uint64_t)vlen * sizeof(struct btf_member));
+	case NAME_WALK:
+		s->findings.has_remap_walk = true;
+		return take_members(r, s->strings, vlen, "vmemmap_tail", &s->findings.walk_has_tail);
+	case NAME_ZONE:
+		return take_members(r, s->strings, vlen, "vmemmap_tails", &s->findings.zone_has_tails);
+	case _NAME_MAX:
+		break;
+	}
+	return -EINVAL;
+}
+
+/* _NAME_MAX: not one of them, or one that was found already. */
+static enum wanted which_wanted(const struct search *s, const struct btf_type *type)
+{
+	if (BTF_INFO_KIND(type->info) != BTF_KIND_STRUCT || !type->name_off)
+		return _NAME_MAX;
+	for (int i = 0; i < _NAME_MAX; i++)
+		if (type->name_off == s->names[i] && !s->found[i])
+			return (enum wanted)i;
+	return _NAME_MAX;
+}
+
+/* More than 100000 types: what is done for each of them is all that counts here. */
+static int find_types(struct reader *r, struct search *s)
+{
+	while (s->n_found < _NAME_MAX) {
 		struct btf_type type;
-		uint32_t behind;
+		enum wanted which;
+		uint32_t kind;
+		int e = r->end - r->start < sizeof(type) ? fill(r, sizeof(type)) : 0;
 
-		e = fill(r, sizeof(type));
 		if (e < 0)
 			return e;
 		if (r->start == r->end)
@@ -211,29 +273,18 @@ static int find_types(struct reader *r, const uint32_t *names, struct btf_findin
 		e = take(r, &type, sizeof(type));
 		if (e < 0)
 			return e;
-		if (!bytes_behind(&type, &behind))
+		kind = BTF_INFO_KIND(type.info);
+		if (kind >= ARRAY_SIZE(behind) || !behind[kind].known)
 			return -EBADMSG;
-		/* Of several types of a name the first one is the kernel's own. */
-		if (BTF_INFO_KIND(type.info) == BTF_KIND_STRUCT && type.name_off) {
-			uint32_t vlen = BTF_INFO_VLEN(type.info);
-
-			if (type.name_off == names[NAME_PAGE] && !ret->struct_page_bytes) {
-				ret->struct_page_bytes = type.size;
-			} else if (type.name_off == names[NAME_WALK] && !ret->has_remap_walk) {
-				ret->has_remap_walk = true;
-				e = take_members(r, vlen, names[NAME_TAIL], &ret->walk_has_tail);
-				behind = 0;
-			} else if (type.name_off == names[NAME_ZONE] && !have_zone) {
-				have_zone = true;
-				e = take_members(r, vlen, names[NAME_TAILS], &ret->zone_has_tails);
-				behind = 0;
-			}
-		}
-		if (e == 0)
-			e = skip(r, behind);
+		which = which_wanted(s, &type);
+		if (which == _NAME_MAX)
+			e = skip(r, behind[kind].fixed + (uint64_t)BTF_INFO_VLEN(type.info) * behind[kind].each);
+		else
+			e = take_wanted(r, s, which, &type);
 		if (e < 0)
 			return e;
 	}
+	return 0;
 }
 
 int btf_find(int fd, struct btf_findings *ret)
@@ -241,7 +292,8 @@ int btf_find(int fd, struct btf_findings *ret)
 	_cleanup_free_ char *window = malloc(WINDOW_BYTES);
 	struct reader r = { .fd = fd, .window = window };
 	uint32_t names[_NAME_MAX] = {};
-	struct btf_findings findings = {};
+	struct strings strings;
+	struct search search = { .names = names, .strings = &strings };
 	struct btf_header h;
 	int e;
 
@@ -253,14 +305,15 @@ int btf_find(int fd, struct btf_findings *ret)
 		return e;
 	if (h.magic != BTF_MAGIC || h.version != BTF_VERSION || h.hdr_len < sizeof(h))
 		return -EBADMSG;
-	set_part(&r, (uint64_t)h.hdr_len + h.str_off, h.str_len);
+	strings = (struct strings){ .offset = (uint64_t)h.hdr_len + h.str_off, .size = h.str_len };
+	set_part(&r, strings.offset, strings.size);
 	e = find_names(&r, names);
 	if (e < 0)
 		return e;
 	set_part(&r, (uint64_t)h.hdr_len + h.type_off, h.type_len);
-	e = find_types(&r, names, &findings);
+	e = find_types(&r, &search);
 	if (e < 0)
 		return e;
-	*ret = findings;
+	*ret = search.findings;
 	return 0;
 }

@@ -15,8 +15,9 @@
 #include "daemon/watch-netlink.h"
 
 /*
- * All versions of struct taskstats grew at their end but for this one, which had new members in its midst: Linux 6.14 and 6.15 before their
- * stable updates, undone by "taskstats: fix struct taskstats breaks backward compatibility since version 15".
+ * All versions of struct taskstats grew at their end but for this one, which had new members in its midst: Linux 6.14
+ * and 6.15 before their stable updates, undone by "taskstats: fix struct taskstats breaks backward compatibility
+ * since version 15".
  */
 #define VERSION_OUT_OF_ORDER 15
 #if TASKSTATS_VERSION == VERSION_OUT_OF_ORDER

@@ -62,8 +62,8 @@ static uint64_t minor_faults(void)
 }
 
 /*
- * Reads a byte of the first small pages.  True where that took far fewer faults than pages: then something huge is mapped.  A few are
- * allowed for, since the program itself may fault meanwhile.
+ * Reads a byte of the first small pages.  True where that took far fewer faults than pages: then something huge is
+ * mapped.  A few are allowed for, since the program itself may fault meanwhile.
  */
 static bool read_maps_huge(const volatile char *address)
 {

@@ -7,9 +7,10 @@
 #include "base/macros.h"
 
 /*
- * Keeps the kernel's huge zero page in existence: a read fault in a MADV_HUGEPAGE mapping takes a reference on it that the address space keeps until it
- * ends (mm_get_huge_zero_folio() in mm/huge_memory.c, MMF_HUGE_ZERO_PAGE, since Linux 4.9), so that the shrinker cannot free it between users.
- * Costs one huge page.
+ * Keeps the kernel's huge zero page in existence: a read fault in a MADV_HUGEPAGE mapping takes a reference on it
+ * that the address space keeps until it ends (mm_get_huge_zero_folio() in mm/huge_memory.c, MMF_HUGE_ZERO_PAGE, since
+ * Linux 4.9), so that the shrinker cannot free it between users.  Costs the machine one huge page, and the process no
+ * resident memory.
  */
 struct zero_page {
 	void *address;
@@ -20,11 +21,12 @@ struct zero_page {
 };
 
 /*
- * 0; -EOPNOTSUPP where THP is missing or off (thp.enabled, the switch of this size, PR_SET_THP_DISABLE), -EINVAL where use_zero_page is
- * off; -ENODATA where the read fault did not map it, which is lack of memory in one piece; or another negative errno.  The effect
- * is looked at: a row of small pages is read without a fault each, and /proc/self/smaps shows no resident memory.  *ret_reason (the
- * caller frees; NULL on lack of memory) says it for people on failure.  Children do not have the mapping.
+ * 0; -EOPNOTSUPP where THP is missing or off (thp.enabled, the switch of this size, PR_SET_THP_DISABLE), -EINVAL
+ * where use_zero_page is off; -ENODATA where the read fault did not map it, which is lack of memory in one piece; or
+ * another negative errno.  The effect is looked at: a row of small pages is read without a fault each, and
+ * /proc/self/smaps shows no resident memory.  *ret_reason (the caller frees; NULL on lack of memory) says it for
+ * people on failure.  Children do not have the mapping.
  */
 int zero_page_pin(struct zero_page *ret, char **ret_reason);
-/* Unmaps; the kernel keeps the reference until the process ends, which is why unpinning needs a new process to be complete. */
+/* Unmaps.  The kernel keeps the reference until the process ends, so that giving it up for good takes a new process. */
 void zero_page_unpin(struct zero_page *z);

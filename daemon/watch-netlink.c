@@ -33,8 +33,8 @@ static unsigned put_load(struct sock_filter *code, unsigned size, unsigned offse
 }
 
 /*
- * Lets a message pass that has about_blocks at this offset, else goes on with the code behind.  Offsets beyond the end of a message
- * make the kernel drop it, but none is that short.  Returns the length of the code.
+ * Lets a message pass that has about_blocks at this offset, else goes on with the code behind.  Offsets beyond the
+ * end of a message make the kernel drop it, but none is that short.  Returns the length of the code.
  */
 static unsigned put_comparison(struct sock_filter *code, unsigned offset)
 {
@@ -58,8 +58,8 @@ static unsigned put_comparison(struct sock_filter *code, unsigned offset)
 }
 
 /*
- * The kernel drops the events of all other devices, of which a busy machine has hundreds in a second: they must not wake us up.
- * A message starts with ACTION@DEVPATH (lib/kobject_uevent.c).
+ * The kernel drops the events of all other devices, of which a busy machine has hundreds in a second: they must not
+ * wake us up. A message starts with ACTION@DEVPATH (lib/kobject_uevent.c).
  */
 static int attach_filter(int fd)
 {

@@ -196,9 +196,9 @@ static char *parent_of(const char *path)
 }
 
 /*
- * One part of the path further.  Where that is a symbolic link or not there, the directory is watched for its name, and only then is
- * it looked at for good: what happens later comes as an event.
- * 1 to go on, 0 at the end or where there is nothing more, or a negative errno.
+ * One part of the path further.  Where that is a symbolic link or not there, the directory is watched for its name,
+ * and only then is it looked at for good: what happens later comes as an event. 1 to go on, 0 at the end or where
+ * there is nothing more, or a negative errno.
  */
 static int step(struct watch_set *s, struct position *p, enum role role)
 {

@@ -222,6 +222,15 @@ static void on_authorized(void *userdata, enum authorization_result result)
 	call_end(c);
 }
 
+static bool may_wait(const struct manager_bus *b, const char *sender)
+{
+	size_t n = 0;
+
+	for (const struct bus_call *c = b->calls; c; c = c->next)
+		n += streq(sd_bus_message_get_sender(c->message), sender);
+	return b->n_calls < BUS_CALLS_MAX && n < BUS_CALLS_PER_CALLER_MAX;
+}
+
 static int begin(sd_bus_message *m, struct manager_bus *b, enum bus_method method, sd_bus_error *ret_error)
 {
 	const char *action = actions[method];
@@ -233,7 +242,7 @@ static int begin(sd_bus_message *m, struct manager_bus *b, enum bus_method metho
 	/* Nobody would get to see what was read. */
 	if (!action && sd_bus_message_get_expect_reply(m) == 0)
 		return 1;
-	if (b->n_calls >= BUS_CALLS_MAX)
+	if (!may_wait(b, sd_bus_message_get_sender(m)))
 		return sd_bus_error_set(ret_error, SD_BUS_ERROR_LIMITS_EXCEEDED,
 					"too many calls are waiting, try again later");
 	c = call_new(b, m, method);

@@ -15,6 +15,8 @@
 
 /* Calls that are open at the same time: memory stays bounded, whoever asks. */
 #define BUS_CALLS_MAX 2048
+/* Of one caller: nobody keeps the others out. */
+#define BUS_CALLS_PER_CALLER_MAX 32
 
 enum bus_method {
 	METHOD_DESCRIBE,

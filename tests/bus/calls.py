@@ -173,6 +173,25 @@ def too_much_at_once_is_told():
     expect(bus.call('DescribeInline', 'ssa{sv}', 'status', 'text', '0')[0])
 
 
+def one_caller_does_not_keep_the_others_out():
+    manager.tell('hold')
+    c = connect()
+    replies = []
+    for _ in range(40):
+        c.call_async(NAME, PATH, INTERFACE, 'DescribeInline', 'ssa{sv}', ('plan', 'text', {}), lambda *reply: replies.append('answer'),
+                     lambda e: replies.append(e.get_dbus_name()))
+    loop = GLib.MainContext.default()
+    wait_for(lambda: loop.iteration(False) is not None and len(replies) == 8, 'eight errors')
+    expect(set(replies) == {'org.freedesktop.DBus.Error.LimitsExceeded'}, replies)
+    other = bus.caller('DescribeInline', 'ssa{sv}', 'status', 'text', '0')
+    wait_for(lambda: manager.tell('same') or len([h for h in manager.heard if h.startswith('submit')]) == 33, '33 jobs')
+    manager.tell('release')
+    expect('kind 0' in other.communicate(timeout=20)[0] and other.returncode == 0)
+    wait_for(lambda: loop.iteration(False) is not None and len(replies) == 40, 'all answers')
+    expect(replies.count('answer') == 32, replies)
+    c.close()
+
+
 def a_job_that_cannot_be_run_is_an_error():
     manager.tell('fail 12')
     ok, text = bus.call('DescribeInline', 'ssa{sv}', 'status', 'text', '0')
@@ -452,6 +471,7 @@ def main():
             describe_gives_each_caller_a_file_of_its_own_at_its_start, describe_inline_gives_the_same_document,
             diagnostics_come_with_what_they_are_about, options_reach_the_engine, mistakes_in_arguments_are_named,
             errors_have_their_names, big_and_deep_arguments_get_errors, properties_cannot_be_set, too_much_at_once_is_told,
+            one_caller_does_not_keep_the_others_out,
             a_job_that_cannot_be_run_is_an_error, a_call_that_wants_no_answer_gets_none_and_costs_nothing,
             reload_tells_warnings_and_refuses_mistakes, anybody_may_read_and_not_change, polkit_decides_for_others,
             callers_that_leave_are_forgotten, a_bound_transaction_goes_back_with_its_caller, a_transaction_that_is_not_bound_stays,

@@ -167,6 +167,16 @@ def a_broken_connection_is_not_the_end_of_reading():
     expect(process.returncode == here.returncode and out == here.stdout and err == here.stderr, out, err, here)
 
 
+def a_mmoptd_that_hangs_is_waited_for_a_while():
+    here = mmoptctl('plan', '--direct')
+    manager.process.send_signal(signal.SIGSTOP)
+    start = time.monotonic()
+    done = mmoptctl('plan')
+    manager.process.send_signal(signal.SIGCONT)
+    expect((done.returncode, done.stdout, done.stderr) == (here.returncode, here.stdout, here.stderr), done)
+    expect(10 < time.monotonic() - start < 30)
+
+
 def a_broken_connection_does_not_make_it_happen_twice():
     for words in (['apply'], ['rollback'], ['confirm']):
         manager.tell('hold')
@@ -391,7 +401,8 @@ def main():
             reading_verbs_show_what_mmoptd_answers, quiet_is_quiet, the_locale_of_the_caller_counts, the_terminal_of_the_caller_counts,
             what_mmoptd_is_not_for_is_done_here, without_mmoptd_it_is_done_here, without_mmoptd_libsystemd_is_not_even_loaded,
             who_may_not_change_is_told_by_the_engine_here, changing_verbs_are_sent_with_their_options,
-            a_broken_connection_is_not_the_end_of_reading, a_broken_connection_does_not_make_it_happen_twice,
+            a_broken_connection_is_not_the_end_of_reading, a_mmoptd_that_hangs_is_waited_for_a_while,
+            a_broken_connection_does_not_make_it_happen_twice,
             a_trial_is_confirmed_from_elsewhere, a_trial_is_taken_back_from_elsewhere, a_trial_ends_with_a_signal_and_the_deadline,
             a_trial_that_was_decided_just_before_stays_decided, a_trial_in_json_is_one_document, a_trial_is_kept_by_enter,
             a_trial_goes_back_when_the_process_dies, a_trial_whose_mmoptd_dies, no_wait_leaves_it_to_mmoptd, too_much_at_once_is_told,

@@ -91,8 +91,9 @@ def rootfs():
 def image(rootfs_tar, kernels):
     """The raw disk with this root file system and the modules of these kernels."""
     guest = os.path.join(HERE, 'guest')
+    # test-lib.sh comes with the test.
     inputs = [rootfs_tar, sorted(kernels), cache.file_hash(os.path.join(HERE, 'make-image')),
-              {name: cache.file_hash(os.path.join(guest, name)) for name in sorted(os.listdir(guest))}]
+              {name: cache.file_hash(os.path.join(guest, name)) for name in sorted(os.listdir(guest)) if name != 'test-lib.sh'}]
     path = cache.entry('image', inputs,
                        lambda new: script('make-image', os.path.join(new, 'disk.raw'), rootfs_tar, *sorted(kernels)))
     return os.path.join(path, 'disk.raw')
@@ -110,13 +111,13 @@ def check_host():
         apt('apt-get', '-q', 'update')
 
 
-def prepare(names):
-    """({kernel name: folder}, image, {kernel name: why it is not there}) for these kernel names."""
+def prepare():
+    """({kernel name: folder}, image, {kernel name: why it is not there}); one image serves all tests."""
     check_host()
     kernels, missing = {}, {}
     with concurrent.futures.ThreadPoolExecutor() as pool:
         root = pool.submit(rootfs)
-        futures = {name: pool.submit(kernel, name) for name in names}
+        futures = {name: pool.submit(kernel, name) for name in KERNELS}
         for name, future in futures.items():
             try:
                 kernels[name] = future.result()

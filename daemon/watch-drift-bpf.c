@@ -79,11 +79,10 @@ static int load(struct sysctl_monitor *m, char **ret_error)
 	if (!m->skeleton)
 		return -ENOMEM;
 	r = sysctl_monitor_bpf__load(m->skeleton);
-	if (r == -EPERM || r == -EACCES)
-		*ret_error =
-			xasprintf("loading the BPF program: %s; CAP_BPF and CAP_NET_ADMIN are needed", strerror(-r));
-	else if (r < 0)
-		*ret_error = xasprintf("this kernel does not take the BPF program: %s", strerror(-r));
+	if (r < 0)
+		*ret_error = xasprintf("loading the BPF program: %s; it takes Linux 5.14, and CAP_SYS_ADMIN or all of "
+				       "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
+				       strerror(-r));
 	return r;
 }
 

@@ -107,10 +107,9 @@ void file_monitor_read_fanotify(struct file_monitor *m, const struct file_monito
 {
 	struct fanotify_event_metadata buf[FANOTIFY_BATCH];
 
-	/* Not until it is empty: somebody may fill it as fast as it is read. */
 	for (unsigned i = 0; i < 64; i++) {
-		ssize_t n = read(m->fan_fd, buf, sizeof(buf));
 		const struct fanotify_event_metadata *e = buf;
+		ssize_t n = read(m->fan_fd, buf, sizeof(buf));
 
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			/* The file of an event could not be opened, and the event is lost. */
@@ -119,6 +118,9 @@ void file_monitor_read_fanotify(struct file_monitor *m, const struct file_monito
 			return;
 		for (; FAN_EVENT_OK(e, n); e = FAN_EVENT_NEXT(e, n))
 			fanotify_event(e, sink);
+		/* Not until it is empty: somebody may fill it as fast as it is read. */
+		if ((size_t)n < sizeof(buf))
+			return;
 	}
 }
 
@@ -140,5 +142,7 @@ void file_monitor_read_inotify(struct file_monitor *m, const struct file_monitor
 				sink->wrote(sink->userdata, 0, 0, e->wd, 0);
 			p += sizeof(*e) + e->len;
 		}
+		if ((size_t)n + sizeof(struct inotify_event) <= sizeof(buf))
+			return;
 	}
 }

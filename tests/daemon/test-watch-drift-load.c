@@ -2,6 +2,7 @@
 #include <linux/bpf.h>
 #include <linux/magic.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -163,6 +164,87 @@ static void overflow_is_a_write_to_each(void **state)
 	overflow(DRIFT_USE_FANOTIFY, "/proc/sys/fs/fanotify/max_queued_events");
 }
 
+/* --- a write that takes long */
+
+static void run_on_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+/* The second CPU is busy for so long, and does nothing else. */
+static pid_t start_hog(uint64_t usec)
+{
+	struct sched_param param = { .sched_priority = 10 };
+	int ready[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		uint64_t end = clock_usec(CLOCK_MONOTONIC) + usec;
+
+		run_on_cpu(1);
+		if (sched_setscheduler(0, SCHED_FIFO, &param) < 0)
+			_exit(1);
+		(void)!write(ready[1], "x", 1);
+		while (clock_usec(CLOCK_MONOTONIC) < end)
+			;
+		_exit(0);
+	}
+	close(ready[1]);
+	(void)!read(ready[0], &(char){ 0 }, 1);
+	close(ready[0]);
+	return pid;
+}
+
+/*
+ * BPF is asked before a write.  A new kernel.watchdog_thresh waits for a piece of work on every CPU, so a busy one makes
+ * it slow; that the write is over is told by the mark alone.
+ */
+static void told_again_when_a_long_write_ends(void **state)
+{
+	static char thresh[] = "/proc/sys/kernel/watchdog_thresh";
+	_cleanup_free_ char *was = NULL;
+	cpu_set_t before;
+	pid_t hog, writer;
+	struct world w;
+	int status;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || access(thresh, F_OK) < 0)
+		skip();
+	world_open(&w, DRIFT_USE_BPF, NULL);
+	world_close(&w);
+	was = knob_read(thresh);
+	world_open(&w, DRIFT_USE_ALL, (char *[]){ thresh, NULL });
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	run_on_cpu(0);
+	hog = start_hog(4 * DRIFT_SETTLE_USEC);
+	writer = fork();
+	if (writer == 0) {
+		uint64_t start = clock_usec(CLOCK_MONOTONIC);
+
+		prctl(PR_SET_NAME, WRITER);
+		if (knob_try_write(thresh, strtoul(was, NULL, 10) == 11 ? "12" : "11") < 0)
+			_exit(1);
+		_exit(clock_usec(CLOCK_MONOTONIC) - start > 2 * DRIFT_SETTLE_USEC ? 0 : 2);
+	}
+	run_for(&w, 10 * DRIFT_SETTLE_USEC);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(waitpid(hog, NULL, 0), hog);
+	assert_int_equal(waitpid(writer, &status, 0), writer);
+	knob_write(thresh, strstrip(was));
+	assert_int_equal(status, 0);
+	assert_int_equal(told(&w, thresh)->calls, 2);
+	assert_int_equal(told(&w, thresh)->writer.pid, writer);
+	assert_string_equal(told(&w, thresh)->writer.comm, WRITER);
+	world_close(&w);
+}
+
 /* --- what it costs, and what it leaves */
 
 static void no_wakeups_when_nothing_is_written(void **state)
@@ -239,6 +321,7 @@ int main(void)
 		cmocka_unit_test(storm_of_fanotify),
 		cmocka_unit_test(storm_of_inotify),
 		cmocka_unit_test(overflow_is_a_write_to_each),
+		cmocka_unit_test(told_again_when_a_long_write_ends),
 		cmocka_unit_test(no_wakeups_when_nothing_is_written),
 		cmocka_unit_test(killed_it_leaves_no_program),
 	};

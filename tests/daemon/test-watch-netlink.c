@@ -121,6 +121,7 @@ static void a_burst_is_told_once_when_it_is_over(void **state)
 		run(h, SETTLE_USEC / 2);
 		assert_int_equal(h->told, 0);
 	}
+	send_event("online");
 	expect_told(h, 1);
 	assert_int_equal(run(h, QUIET_USEC), 0);
 }

@@ -10,7 +10,7 @@
  *   fail ERRNO                 the next job cannot be run
  *   unconfirmed N              the next apply leaves transaction N unconfirmed
  *   policy good|bad            what Reload finds
- *   applied, drifted           the signals
+ *   applied [N], drifted       the signals (N times)
  *   ended N VERB               the signal for the end of transaction N
  *   document TEXT              all documents are this, "-": what they were asked for
  *   status N                   the exit status of all jobs
@@ -259,7 +259,9 @@ static void obey(struct manager *m, char *line)
 	else if (streq(line, "policy"))
 		m->bad_policy = streq(argument, "bad");
 	else if (streq(line, "applied"))
-		manager_bus_emit_applied(m->bus, 7, "apply", "done", -4096);
+		do
+			manager_bus_emit_applied(m->bus, 7, "apply", "done", -4096);
+		while (n-- > 1);
 	else if (streq(line, "drifted"))
 		manager_bus_emit_drifted(m->bus, "vm.swappiness", "10", "60", 4711,
 					 "b\xff"

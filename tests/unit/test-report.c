@@ -420,6 +420,39 @@ static void adding_to_null_is_fine(void **state)
 	report_free(NULL);
 }
 
+/* What mmoptd said before the wait, made what the engine here says after it. */
+static void json_is_amended_in_place(void **state)
+{
+	static const char *const broken[] = { "", "[]", "{", "{\"diagnostics\":1}", "no JSON" };
+	struct diag_list diags = {};
+	struct report_amendment a = { .exit_status = 1, .verdict = "not-confirmed", .diags = &diags };
+	struct report *before = report_new("apply"), *after = report_new("apply");
+	char *was, *wanted, *got;
+
+	diag_error(&diags, -ECANCELED, "interrupted");
+	report_text(before, "refused", NULL, "/a\xc3\xa4");
+	report_text(after, "refused", NULL, "/a\xc3\xa4");
+	report_boolean(before, "confirmed", NULL, true);
+	report_boolean(after, "confirmed", NULL, false);
+	report_verdict(before, 0, "done");
+	report_verdict(after, 1, "not-confirmed");
+	report_diags(after, &diags);
+	for (int style = REPORT_JSON_SHORT; style <= REPORT_JSON_PRETTY; style++) {
+		was = render_json(before, (enum report_json)style);
+		wanted = render_json(after, (enum report_json)style);
+		assert_int_equal(report_json_amend(was, (enum report_json)style, &a, &got), 0);
+		assert_string_equal(got, wanted);
+		free(was);
+		free(wanted);
+		free(got);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(broken); i++)
+		assert_int_equal(report_json_amend(broken[i], REPORT_JSON_SHORT, &a, &got), -EBADMSG);
+	report_free(before);
+	report_free(after);
+	diag_list_clear(&diags);
+}
+
 static void stream_errors_are_told(void **state)
 {
 	_cleanup_(report_freep) struct report *r = two_rows();
@@ -565,6 +598,7 @@ int main(void)
 		cmocka_unit_test(text_cannot_steer_the_terminal),
 		cmocka_unit_test(case_27_locale_changes_nothing),
 		cmocka_unit_test(adding_to_null_is_fine),
+		cmocka_unit_test(json_is_amended_in_place),
 		cmocka_unit_test(stream_errors_are_told),
 		cmocka_unit_test(printable_and_clean),
 		cmocka_unit_test(plan_says_what_is_to_be_done),

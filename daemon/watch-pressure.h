@@ -8,9 +8,10 @@
 
 /*
  * Watches memory pressure for a while: a PSI trigger on /proc/pressure/memory (Documentation/accounting/psi.rst),
- * "some" over windows of 2 s, the shortest that needs no privilege since Linux 6.5.  exceeded is called once, at
- * most, when tasks stalled for at least level_permyriad of a window; finished is called once, when for_usec (by
- * CLOCK_BOOTTIME) is over without that.  After either the watch is idle: it holds no trigger and causes no wake-ups.
+ * "some" over windows of 2 s, the shortest that needs no privilege since Linux 6.5.  exceeded is called once, at most,
+ * when tasks stalled for at least level_permyriad of a window; finished is called once, when for_usec (by
+ * CLOCK_BOOTTIME) is over without that.  What was stalled before does not count; without CAP_SYS_RESOURCE, neither does
+ * what is stalled in the first 2 s.  After either call the watch is idle: it holds no trigger and causes no wake-ups.
  * Both may free it.
  */
 struct watch_pressure;

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/watch-netlink.h"
 
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-
 #include "base/clock.h"
 #include "knobs.h"
+#include "squeeze.h"
 
 #define SWITCH "/proc/sys/kernel/task_delayacct"
-#define FILE_BYTES (48 << 20)
-#define LIMIT "16M"
 #define SLEEPERS 1000
 
 static struct {
 	int lock;
 	char *before;
 } accounting = { .lock = -EBADF };
+
+static struct squeeze squeeze;
 
 static int setup(void **state)
 {
@@ -33,6 +28,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	squeeze_stop(&squeeze);
 	if (accounting.lock < 0)
 		return 0;
 	knob_write(SWITCH, strstrip(accounting.before));
@@ -152,77 +148,21 @@ static void vanished_processes_do_not_matter(void **state)
 	assert_int_equal(error, 0);
 }
 
-static char group[256];
-
-/* A control group with little memory. False where there can be none. */
-static bool make_group(void)
-{
-	static const struct {
-		const char *root, *file;
-	} places[] = {
-		{ "/sys/fs/cgroup/memory", "memory.limit_in_bytes" },
-		{ "/sys/fs/cgroup", "memory.max" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		_cleanup_free_ char *file = NULL;
-
-		snprintf(group, sizeof(group), "%s/mmopt-test-%d", places[i].root, (int)getpid());
-		file = xasprintf("%s/%s", group, places[i].file);
-		assert_non_null(file);
-		if (mkdir(group, 0755) < 0)
-			continue;
-		if (knob_try_write(file, LIMIT) == 0)
-			return true;
-		rmdir(group);
-	}
-	return false;
-}
-
-/* Reads a file that is larger than the group's memory, again and again, and then stays. */
-static void thrash(void)
-{
-	static char buffer[1 << 20];
-	_cleanup_free_ char *procs = xasprintf("%s/cgroup.procs", group);
-	char path[] = "/var/tmp/mmopt-test-XXXXXX";
-	int fd = mkostemp(path, O_CLOEXEC);
-
-	if (fd < 0 || unlink(path) < 0 || !procs || knob_try_write(procs, "0") < 0)
-		_exit(1);
-	for (size_t i = 0; i < FILE_BYTES / sizeof(buffer); i++)
-		if (write_all(fd, buffer, sizeof(buffer)) < 0)
-			_exit(1);
-	for (unsigned i = 0; i < 100; i++) {
-		if (lseek(fd, 0, SEEK_SET) < 0)
-			_exit(1);
-		while (read(fd, buffer, sizeof(buffer)) > 0)
-			;
-	}
-	pause();
-}
-
 static void reclaim_is_counted(void **state)
 {
 	struct delays before, after;
 	uint64_t end;
-	pid_t pid;
 
 	need_switch();
-	if (!make_group()) {
-		print_message("no control group can be made for the one that has to wait\n");
-		skip();
-	}
+	squeeze_prepare(&squeeze);
 	knob_write(SWITCH, "1");
 	assert_int_equal(delays_read(&before), 0);
-	pid = start(thrash);
+	squeeze_start(&squeeze);
 	end = clock_usec(CLOCK_MONOTONIC) + 20 * USEC_PER_SEC;
 	do {
 		usleep(100 * USEC_PER_MSEC);
-		if (delays_read(&after) < 0)
-			break;
+		assert_int_equal(delays_read(&after), 0);
 	} while (after.reclaim_nsec - before.reclaim_nsec < 10000000 && clock_usec(CLOCK_MONOTONIC) < end);
-	stop(pid);
-	assert_int_equal(rmdir(group), 0);
 	print_message("reclaim %lld, swapin %lld, thrashing %lld us\n",
 		      (long long)(after.reclaim_nsec - before.reclaim_nsec) / 1000,
 		      (long long)(after.swapin_nsec - before.swapin_nsec) / 1000,

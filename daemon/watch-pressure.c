@@ -17,9 +17,10 @@
 #define PERIOD_USEC (2 * USEC_PER_SEC + 100 * USEC_PER_MSEC)
 
 /*
- * A trigger of a process without CAP_SYS_RESOURCE goes off for nothing (psi_trigger_create() in kernel/sched/psi.c, Linux
- * 6.5 and at least to 6.18): its first window begins with the total of the other kind of triggers, which may be 0, so that
- * all that was stalled since boot seems to be new as soon as anything is stalled.  So the total is looked at here as well.
+ * A trigger of a process without CAP_SYS_RESOURCE goes off for nothing (psi_trigger_create() in kernel/sched/psi.c,
+ * Linux 6.5 and at least to 6.18): its first window begins with the total of the other kind of triggers, which may be
+ * 0, so that all that was stalled since boot seems to be new as soon as anything is stalled.  So the total is looked at
+ * here as well.
  */
 struct watch_pressure {
 	int fd;

@@ -150,8 +150,8 @@ static void levels_that_are_none(void **state)
 }
 
 /*
- * What was stalled before the watch began is none of its business, and a little is not too much: without CAP_SYS_RESOURCE
- * the kernel's trigger goes off at the first stall, for all those since boot.
+ * What was stalled before the watch began is none of its business, and a little is not too much: without
+ * CAP_SYS_RESOURCE the kernel's trigger goes off at the first stall, for all those since boot.
  */
 static void old_pressure_does_not_count(void **state)
 {

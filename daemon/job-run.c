@@ -259,8 +259,7 @@ static int before_writing(void *userdata, struct engine *e)
 {
 	struct run *run = userdata;
 
-	/* Of a boot there is no before. */
-	run->delays_known = !run->request->brief && delays_read(&run->delays) >= 0;
+	run->delays_known = delays_read(&run->delays) >= 0;
 	run->transaction_before = last_transaction(e);
 	return 0;
 }
@@ -365,7 +364,7 @@ static int work(struct run *run, struct report **ret)
 /* Does a caller read what it says? */
 static bool has_document(const struct job_request *request)
 {
-	return !request->brief && request->kind != JOB_RECOVER && request->kind != JOB_DELAYS &&
+	return request->kind != JOB_RECOVER && request->kind != JOB_DELAYS &&
 	       !(request->kind == JOB_DESCRIBE && request->view == VIEW_METRICS);
 }
 
@@ -378,8 +377,7 @@ static int fill_result(struct run *run, struct report *r)
 	add_restore(run);
 	if (run->request->kind != JOB_DESCRIBE) {
 		k = add_items(run);
-		if (!run->request->brief)
-			add_savings(run);
+		add_savings(run);
 	}
 	job_log(run->request, &run->e, &run->restore, run->result);
 	if (k >= 0 && has_document(run->request))

@@ -66,8 +66,7 @@ struct job_request {
 	char **only;	      /* JOB_REAPPLY */
 	unsigned transaction; /* JOB_DELAYS; JOB_CONFIRM and _ROLLBACK: this one, while it waits; 0: the last */
 	bool force;
-	bool all;   /* JOB_ROLLBACK */
-	bool brief; /* nobody reads a document, or how much is saved: both take longer than the work itself */
+	bool all; /* JOB_ROLLBACK */
 	uint64_t pool_timeout_usec;
 	uint64_t confirm_within_sec;
 };

@@ -11,7 +11,6 @@ static int help(void)
 	     "\n"
 	     "Watches over this machine's memory management policy; started by mmoptd.service.\n"
 	     "\n"
-	     "      --apply     Apply the policy once and end; what mmopt-apply.service does\n"
 	     "  -h, --help      Show this help\n"
 	     "      --version   Show the version\n"
 	     "\n"
@@ -23,22 +22,6 @@ static int version(void)
 {
 	puts("mmoptd " MMOPT_VERSION);
 	return EXIT_SUCCESS;
-}
-
-/* Without a child, a bus or a loop: early at boot there is nobody to talk to. */
-static int apply(void)
-{
-	struct job_request request = { .kind = JOB_APPLY, .brief = true };
-	struct job_result result = { .document_fd = -EBADF };
-	int r, exit_status = EXIT_FAILURE;
-
-	r = job_run(&request, NULL, &result);
-	if (r < 0)
-		journal(LOG_ERR, EVENT_APPLY_FAILED, NULL, "cannot apply: %s", strerror(-r));
-	else if (result.error >= 0 && (result.apply_result == APPLY_DONE || result.apply_result == APPLY_PARTLY))
-		exit_status = EXIT_SUCCESS;
-	job_result_clear(&result);
-	return exit_status;
 }
 
 static int run(void)
@@ -56,19 +39,14 @@ static int run(void)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "apply", no_argument, NULL, 'a' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{},
 	};
 	int option;
-	bool only_apply = false;
 
 	while ((option = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
 		switch (option) {
-		case 'a':
-			only_apply = true;
-			break;
 		case 'h':
 			return help();
 		case 'V':
@@ -82,5 +60,5 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	return only_apply ? apply() : run();
+	return run();
 }

@@ -184,7 +184,6 @@ static void the_stream_stands_in_for_the_journal(void **state)
 	_cleanup_free_ char *text = NULL;
 	_cleanup_close_ int fd = -EBADF;
 
-	/* What libsystemd reports; where there is no socket at all it is silent. */
 	if (!own_run())
 		skip();
 	fd = creat("/run/systemd/journal/socket", 0600);

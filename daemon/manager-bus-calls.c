@@ -183,6 +183,17 @@ static void reload(struct bus_call *c)
 	call_end(c);
 }
 
+/*
+ * What is applied now is in force from now on: mmoptd must not take its values for somebody else's until it has noticed itself
+ * that the files changed.  Of mistakes the job tells the caller, and applies nothing.
+ */
+static void take_new_policy(struct manager *m)
+{
+	_cleanup_(diag_list_clear) struct diag_list diags = {};
+
+	(void)!manager_reload(m, &diags);
+}
+
 static void submit(struct bus_call *c)
 {
 	int r;
@@ -191,6 +202,8 @@ static void submit(struct bus_call *c)
 		reload(c);
 		return;
 	}
+	if (c->method == METHOD_APPLY)
+		take_new_policy(c->bus->manager);
 	r = manager_submit(c->bus->manager, &c->request, on_done, c, &c->ticket);
 	if (r < 0) {
 		fail_errno(c, r);

@@ -22,6 +22,7 @@ struct ticket {
 	struct job_request request;
 	job_done done; /* NULL: nobody waits for the answer any more */
 	void *userdata;
+	bool asked; /* by a caller, who may have left since; false: by mmoptd itself */
 	struct ticket *next;
 };
 

@@ -60,18 +60,16 @@ static void append(struct ticket **list, struct ticket *t)
 /* Moves the first that waits, and all that ask for the same, to those who get the next answer. */
 static void take_alike(struct lane *lane)
 {
-	const struct job_request *request;
 	struct ticket **link = &lane->waiting, **end = &lane->answered;
-	struct ticket *t = lane->waiting;
+	struct ticket *first = lane->waiting, *t = first;
 
 	lane->waiting = t->next;
 	lane->n_waiting--;
 	t->next = NULL;
 	*end = t;
 	end = &t->next;
-	request = &t->request;
 	while ((t = *link)) {
-		if (!job_request_equal(request, &t->request)) {
+		if (t->asked != first->asked || !job_request_equal(&first->request, &t->request)) {
 			link = &t->next;
 			continue;
 		}
@@ -130,6 +128,18 @@ static int on_child(sd_event_source *source, const siginfo_t *info, void *userda
 	return 0;
 }
 
+/*
+ * What mmoptd does by itself goes by the policy in force.  Callers get what the files say at this moment, with all
+ * that there is to say about them: who has just written one must not see, or apply, the one before.  Only status
+ * shows the policy in force where the files have mistakes.
+ */
+static struct policy *policy_for(const struct manager *m, const struct ticket *t)
+{
+	bool shows_state = t->request.kind == JOB_DESCRIBE && t->request.view == VIEW_STATUS;
+
+	return t->asked && !(shows_state && m->policy_error) ? NULL : m->policy;
+}
+
 static int start(struct lane *lane)
 {
 	struct manager *m = lane->manager;
@@ -141,7 +151,7 @@ static int start(struct lane *lane)
 	m->epoch += lane == &m->writers;
 	lane->epoch = m->epoch;
 	if (r >= 0)
-		r = job_start(request, m->policy, &lane->job);
+		r = job_start(request, policy_for(m, lane->answered), &lane->job);
 	if (r < 0)
 		return r;
 	r = sd_event_add_child(m->event, &lane->child, lane->job.pid, WEXITED, on_child, lane);
@@ -213,6 +223,7 @@ static int queue(struct manager *m, const struct job_request *request, job_done 
 	}
 	t->number = ++m->last_ticket;
 	t->done = done;
+	t->asked = done != NULL;
 	t->userdata = userdata;
 	append(&lane->waiting, t);
 	lane->n_waiting++;

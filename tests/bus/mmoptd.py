@@ -84,6 +84,34 @@ def reading_verbs_say_the_same():
     same('facts', change=lambda text: re.sub(r'[\d.]+ *[KMG]?i?B?', '0', text))
 
 
+def what_was_just_written_counts():
+    for value in (WANTED + 1, WANTED + 2):
+        write_policy(value)
+        status, out, _ = mmoptctl('plan')
+        expect(status == 2 and re.search(rf'vm.stat_interval +{BEFORE} s +{value} s', out), out)
+    write_policy(WANTED)
+    status, out, err = mmoptctl('apply')
+    expect(status == 0 and knob() == WANTED, status, out, err, knob())
+    state_is('in-sync')
+    time.sleep(3)
+    expect(knob() == WANTED and bus.get('DriftCount') == 'u 0')
+    expect(mmoptctl('rollback')[0] == 0 and knob() == BEFORE)
+
+
+def mistakes_and_warnings_are_told_the_same_way():
+    with open(POLICY, 'a', encoding='ascii') as f:
+        f.write('swappiness = 400\n')
+    for words in (['plan'], ['verify'], ['apply'], ['apply', '--json'], ['check'], ['explain', 'vm.swappiness']):
+        status, _, err = same(*words)
+        expect(status == 1 and '400' in err and knob() == BEFORE, words, status, err)
+    write_policy(WANTED)
+    with open(POLICY, 'a', encoding='ascii') as f:
+        f.write('[Match]\nHost = nobody\n')
+    expect(bus.call('Reload')[0])
+    for words in (['plan'], ['status'], ['verify']):
+        expect(same(*words)[2] != '', 'no message: the test has lost its point')
+
+
 def others_may_read_as_root_does():
     root = mmoptctl('plan', '--json')
     for _ in range(5):
@@ -258,7 +286,8 @@ def main():
     bus.start()
     start()
     try:
-        run_tests([reading_verbs_say_the_same, others_may_read_as_root_does, a_mistake_in_the_policy_is_told_the_same_way,
+        run_tests([reading_verbs_say_the_same, what_was_just_written_counts,
+                   mistakes_and_warnings_are_told_the_same_way, others_may_read_as_root_does, a_mistake_in_the_policy_is_told_the_same_way,
                    trials_end_the_same_way, a_lost_caller_takes_its_trial_back, a_trial_without_a_waiter,
                    a_trial_of_another_is_not_touched, mmoptd_that_is_killed_during_a_trial, two_hundred_callers_and_bad_ones], around)
     finally:

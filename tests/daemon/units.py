@@ -54,7 +54,7 @@ def verify(unit):
     with tempfile.TemporaryDirectory() as folder:
         for path in UNITS:
             with open(os.path.join(folder, os.path.basename(path)), 'w', encoding='utf-8') as f:
-                f.write(re.sub(r'^(ExecStart=)\S+/mmoptd', r'\1/bin/true', read(path), flags=re.M))
+                f.write(re.sub(r'^(ExecStart=)\S+', r'\1/bin/true', read(path), flags=re.M))
         done = run('systemd-analyze', 'verify', '--man=no', os.path.join(folder, os.path.basename(unit)))
     return (done.stdout + done.stderr).splitlines() or ([f'exit status {done.returncode}'] if done.returncode else [])
 

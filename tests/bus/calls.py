@@ -443,7 +443,7 @@ def two_hundred_callers_are_all_answered():
     manager.tell('document {}')
     for words in (['200', '50'], ['--garbage', '1000']):
         done = bus.run([*NOBODY, os.environ['HAMMER'], *words])
-        print('# ' + done.stdout.strip())
+        print('# ' + done.stdout.strip().replace('\n', '\n# '))
         expect(done.returncode == 0, done.stdout[-500:], done.stderr[-500:])
 
 

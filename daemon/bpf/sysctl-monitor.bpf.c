@@ -10,7 +10,7 @@
  *
  * The program runs in every access to /proc/sys by any process, so it leaves at the first question for a read.  A
  * write to a name that nobody asked for costs one look into a hash table.  Nothing is queued per write: the table
- * holds the latest writer of each name, and the ring buffer only wakes user space, which then looks into the table. 
+ * holds the latest writer of each name, and the ring buffer only wakes user space, which then looks into the table.
  * So a storm of writes cannot overflow anything.
  */
 struct {

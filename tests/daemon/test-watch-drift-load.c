@@ -77,7 +77,7 @@ static uint64_t own_cpu_usec(void)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-static pid_t start_storm(const char *path, uint64_t usec)
+static pid_t start_storm(const char *path, uint64_t usec, useconds_t pause_usec)
 {
 	_cleanup_free_ char *value = equal_value(path);
 	pid_t pid = fork();
@@ -88,13 +88,14 @@ static pid_t start_storm(const char *path, uint64_t usec)
 
 		prctl(PR_SET_NAME, WRITER);
 		while (clock_usec(CLOCK_MONOTONIC) < end)
-			knob_try_write(path, value);
+			if (knob_try_write(path, value) == 0 && pause_usec > 0)
+				usleep(pause_usec);
 		_exit(0);
 	}
 	return pid;
 }
 
-static void storm(unsigned use, const char *path)
+static void storm(unsigned use, const char *path, useconds_t pause_usec)
 {
 	char *paths[] = { (char *)path, NULL };
 	uint64_t cpu, end;
@@ -102,8 +103,8 @@ static void storm(unsigned use, const char *path)
 	pid_t a, b;
 
 	world_open(&w, use, paths);
-	a = start_storm(path, 3 * USEC_PER_SEC);
-	b = start_storm(path, 3 * USEC_PER_SEC);
+	a = start_storm(path, 3 * USEC_PER_SEC, pause_usec);
+	b = start_storm(path, 3 * USEC_PER_SEC, pause_usec);
 	cpu = own_cpu_usec();
 	run_for(&w, 3 * USEC_PER_SEC + USEC_PER_SEC / 2);
 	assert_int_equal(waitpid(a, NULL, 0), a);
@@ -122,17 +123,23 @@ static void storm(unsigned use, const char *path)
 
 static void storm_of_bpf(void **state)
 {
-	storm(DRIFT_USE_BPF, swappiness);
+	storm(DRIFT_USE_BPF, swappiness, 0);
 }
 
 static void storm_of_fanotify(void **state)
 {
-	storm(DRIFT_USE_FANOTIFY, ksm_sleep);
+	storm(DRIFT_USE_FANOTIFY, ksm_sleep, 0);
 }
 
 static void storm_of_inotify(void **state)
 {
-	storm(DRIFT_USE_INOTIFY, ksm_sleep);
+	storm(DRIFT_USE_INOTIFY, ksm_sleep, 0);
+}
+
+/* Too slow for the limit on wake-ups. */
+static void steady_writes(void **state)
+{
+	storm(DRIFT_USE_ALL, swappiness, 150 * USEC_PER_MSEC);
 }
 
 static void overflow(unsigned use, const char *limit_path)
@@ -250,16 +257,20 @@ static void told_again_when_a_long_write_ends(void **state)
 static void no_wakeups_when_nothing_is_written(void **state)
 {
 	char *paths[] = { swappiness, ksm_sleep, NULL }, *foreign[] = { page_cluster, ksm_pages, NULL };
+	char *all[] = { swappiness, ksm_sleep, page_cluster, ksm_pages, NULL };
 	struct pollfd fd;
 	struct world w;
 
-	world_open(&w, DRIFT_USE_ALL, paths);
+	world_open(&w, DRIFT_USE_ALL, all);
+	assert_int_equal(watch_drift_set(w.watch, paths), 0);
 	write_and_end(paths);
 	assert_true(run_until(&w, swappiness, 1) && run_until(&w, ksm_sleep, 1));
 	run_for(&w, 2 * USEC_PER_SEC);
 	fd = (struct pollfd){ .fd = sd_event_get_fd(w.event), .events = POLLIN };
 	assert_int_equal(sd_event_prepare(w.event), 0);
 	write_and_end(foreign);
+	for (char **p = all; *p; p++)
+		free(knob_read(*p));
 	assert_int_equal(poll(&fd, 1, 2000), 0);
 	world_close(&w);
 }
@@ -320,6 +331,7 @@ int main(void)
 		cmocka_unit_test(storm_of_bpf),
 		cmocka_unit_test(storm_of_fanotify),
 		cmocka_unit_test(storm_of_inotify),
+		cmocka_unit_test(steady_writes),
 		cmocka_unit_test(overflow_is_a_write_to_each),
 		cmocka_unit_test(told_again_when_a_long_write_ends),
 		cmocka_unit_test(no_wakeups_when_nothing_is_written),

@@ -466,12 +466,26 @@ static int apply_steps(struct apply_context *c, bool *ret_grew, char **ret_cause
 	return 0;
 }
 
+/* One line, however much it is: in a container it may be all there is. */
 static void tell_unwritable(struct apply_context *c)
 {
-	if (c->n_unwritable)
-		diag_add(c->diags, DIAG_NOTICE, NULL, 0, NULL, "%u item%s cannot be set from here: %s: %s",
-			 c->n_unwritable, c->n_unwritable == 1 ? "" : "s", c->unwritable_path,
-			 strerror(-c->unwritable_error));
+	_cleanup_free_ char *ids = NULL;
+
+	if (c->n_unwritable == 0)
+		return;
+	for (size_t i = 0; i < c->plan->n_steps; i++) {
+		const struct step *step = &c->plan->steps[i];
+		char *longer;
+
+		if (!is_no_access(step->error))
+			continue;
+		longer = xasprintf("%s%s%s", ids ?: "", ids ? ", " : "", step->id);
+		free(ids);
+		ids = longer;
+	}
+	diag_add(c->diags, DIAG_NOTICE, NULL, 0, NULL, "%u item%s cannot be set from here: %s: %s (%s)",
+		 c->n_unwritable, c->n_unwritable == 1 ? "" : "s", c->unwritable_path, strerror(-c->unwritable_error),
+		 ids ?: "?");
 }
 
 static bool may_have_changed(struct kernel_io *io, const struct undo_entry *e)

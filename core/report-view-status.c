@@ -110,7 +110,10 @@ static const char *status_verdict(const struct plan *plan, const struct transact
 	return unconfirmed ? "unconfirmed" : "in-sync";
 }
 
-/* The memory that the machine has, and what it had when the policy was applied: shares of it were reckoned by that. */
+/*
+ * The memory that the machine has, and what it had when the policy was applied as a whole.  That mmoptd has reckoned shares of it anew since is a
+ * transaction of another name.
+ */
 static void add_memory(struct report *r, struct undo_store *store, uint64_t now_bytes)
 {
 	const struct transaction *all = NULL;
@@ -121,7 +124,7 @@ static void add_memory(struct report *r, struct undo_store *store, uint64_t now_
 	if (store)
 		all = undo_store_transactions(store, &n);
 	while (n-- > 0 && at_apply_bytes == 0)
-		if (all[n].state != TRANSACTION_UNDONE)
+		if (all[n].state != TRANSACTION_UNDONE && streq(all[n].verb, "apply"))
 			at_apply_bytes = all[n].memory_bytes;
 	bytes_or_null(r, "memory_total_bytes", now_bytes);
 	bytes_or_null(r, "memory_total_at_apply_bytes", at_apply_bytes);

@@ -3,6 +3,8 @@
  * mmopt-apply: what mmopt-apply.service runs early at boot, when there is no bus to talk to and nobody to show a report to.  A program
  * of its own, so that no library is loaded which only mmoptd needs: at that point it would take longer than the work.
  */
+#include <sys/stat.h>
+
 #include "base/strutil.h"
 #include "daemon/job-log.h"
 #include "daemon/journal.h"
@@ -60,6 +62,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "mmopt-apply: it takes no arguments: see mmopt-apply --help\n");
 		return EXIT_FAILURE;
 	}
+	/* Everybody may read the record of what was done. */
+	umask(0022);
 	run(&e, &result);
 	job_log(&request, &e, &none, &result);
 	done = result.error >= 0 && (result.apply_result == APPLY_DONE || result.apply_result == APPLY_PARTLY);

@@ -53,31 +53,6 @@ static void log_item(const struct step *step, unsigned transaction)
 	}
 }
 
-/* In a container most of it cannot be set: one line, however much it is. */
-static void log_skipped(const struct plan *plan)
-{
-	_cleanup_free_ char *ids = NULL;
-	const char *reason = NULL;
-	size_t n = 0;
-
-	for (size_t i = 0; i < plan->n_steps; i++) {
-		const struct step *step = &plan->steps[i];
-		char *longer;
-
-		if (step->outcome != OUTCOME_SKIPPED)
-			continue;
-		longer = xasprintf("%s%s%s", ids ?: "", ids ? ", " : "", step->id);
-		if (!longer)
-			return;
-		free(ids);
-		ids = longer;
-		reason = reason ?: step->reason;
-		n++;
-	}
-	if (n > 0)
-		journal(LOG_NOTICE, EVENT_NONE, NULL, "%zu skipped%s%s: %s", n, reason ? ": " : "", reason ?: "", ids);
-}
-
 static void log_applied(const struct job_request *request, const struct engine *e, const struct job_result *result)
 {
 	struct journal_fields fields = { .transaction = result->changed ? result->transaction : 0 };
@@ -86,7 +61,6 @@ static void log_applied(const struct job_request *request, const struct engine *
 
 	for (size_t i = 0; i < e->plan->n_steps; i++)
 		log_item(&e->plan->steps[i], fields.transaction);
-	log_skipped(e->plan);
 	if (e->plan->refused)
 		journal(LOG_WARNING, EVENT_APPLY_FAILED, &fields, "%s", e->plan->refused);
 	switch (result->apply_result) {

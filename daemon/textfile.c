@@ -6,7 +6,10 @@
 #include "base/fileio.h"
 #include "base/strutil.h"
 
-/* Opens an absolute directory part by part. An fd, -ELOOP or -ENOTDIR for a symbolic link on the way, or another negative errno. */
+/*
+ * Opens an absolute directory part by part: an fd, -ELOOP or -ENOTDIR for a symbolic link on the way, or another negative
+ * errno.
+ */
 static int open_directory(const char *path)
 {
 	_cleanup_close_ int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -26,6 +26,7 @@ class Wants:
     append: str = ''
     enable: list = dataclasses.field(default_factory=list)
     files: list = dataclasses.field(default_factory=list)
+    built: list = dataclasses.field(default_factory=list)
     preboot: bool = False
     timeout: int = 300
     taint: int = 0
@@ -61,7 +62,8 @@ def kernels(text):
 
 
 CONVERT = {'kernel': kernels, 'mem': size, 'numa': number, 'smp': number, 'cpu': str, 'append': str, 'timeout': number,
-           'enable': lambda text: text.split(','), 'files': lambda text: text.split(','), 'taint': number, 'trouble': pattern}
+           'enable': lambda text: text.split(','), 'files': lambda text: text.split(','), 'built': lambda text: text.split(','),
+           'taint': number, 'trouble': pattern}
 FLAGS = ('hotplug', 'preboot')
 
 

@@ -34,7 +34,7 @@ def find_trouble(lines, allowed):
 
 
 class Session:
-    """inputs: name, script, kernel (folder), image, wants, trees, debs, folder (for all results), factor (for time limits),
+    """inputs: name, script, build, kernel (folder), image, wants, trees, debs, folder (for all results), factor (for time limits),
     show (console lines go to stdout)."""
 
     def __init__(self, inputs):
@@ -66,6 +66,10 @@ class Session:
         shutil.copy(os.path.join(HERE, 'guest/test-lib.sh'), os.path.join(job, 'guest'))
         for name in self.wants.files:
             shutil.copy(os.path.join(os.path.dirname(inputs.script), name), job)
+        for name in self.wants.built:
+            if not os.path.exists(os.path.join(inputs.build, name)):
+                raise TestFailed(f'built= names what is not in {inputs.build}: {name}')
+            shutil.copy(os.path.join(inputs.build, name), job)
         if inputs.debs:
             os.mkdir(os.path.join(job, 'debs'))
             for deb in inputs.debs:

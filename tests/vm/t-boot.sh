@@ -99,7 +99,7 @@ least() {
 }
 
 print_cost() {
-	echo "CPU time, $1: mmopt $2 us, systemd-sysctl $3 us, ratio $(awk "BEGIN { printf \"%.2f\", $2 / $3 }")"
+	figure "CPU time, $1: mmopt $2 us, systemd-sysctl $3 us, ratio $(awk "BEGIN { printf \"%.2f\", $2 / $3 }")"
 }
 
 print_cost_of_boot() {

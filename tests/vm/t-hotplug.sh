@@ -43,7 +43,7 @@ after_kb=$(meminfo MemTotal)
 expect_between "memory plugged in, kB" $((after_kb - before_kb)) 900000 1048576
 wait_for 40 "in order again" is_in_sync
 sleep 10
-echo "pool $pool_before -> $(cat "$pool"), min_free_kbytes $min_before -> $(cat /proc/sys/vm/min_free_kbytes)"
+figure "pool $pool_before -> $(cat "$pool"), min_free_kbytes $min_before -> $(cat /proc/sys/vm/min_free_kbytes)"
 expect_between "pool, of 2 GiB" "$(cat "$pool")" $((pool_before * 2 - 8)) $((pool_before * 2 + 8))
 expect_between "min_free_kbytes" "$(cat /proc/sys/vm/min_free_kbytes)" $((min_before * 2 - 2000)) $((min_before * 2 + 2000))
 memory_entries

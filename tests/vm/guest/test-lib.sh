@@ -61,6 +61,11 @@ expect_status() {
 	[ "$status" = "$wanted" ] || fail "$what: exit status $status, expected $wanted: $*"$'\n'"$output"
 }
 
+# figure TEXT: something measured, shown with the result of the test.
+figure() {
+	printf 'figure: %s\n' "$*"
+}
+
 # wait_for SECONDS WHAT COMMAND...: until the command succeeds, looked at five times a second.
 wait_for() {
 	local what=$2 end=$((SECONDS + $1))

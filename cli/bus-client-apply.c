@@ -160,22 +160,6 @@ static int end_lost(struct trial *t, struct report **ret)
 	return end_not_kept(t, NULL, "the connection to mmoptd is lost, so everything is taken back", ret);
 }
 
-static const char *reason(enum confirm_answer answer)
-{
-	switch (answer) {
-	case CONFIRM_ENTER:
-	case CONFIRM_RECORD:
-		return NULL;
-	case CONFIRM_DEADLINE:
-		return "not confirmed in time";
-	case CONFIRM_SIGNAL:
-		return "interrupted";
-	case CONFIRM_HANGUP:
-		return "the terminal is gone";
-	}
-	return NULL;
-}
-
 /*
  * Confirm or Rollback of this transaction and no other.  1 where mmoptd did it, 0 where it was decided before, or a
  * negative errno; messages are dropped, as what they would say is told in other words.
@@ -260,7 +244,7 @@ static int wait_and_decide(struct trial *t, struct report **ret)
 	case CONFIRM_DEADLINE:
 	case CONFIRM_SIGNAL:
 	case CONFIRM_HANGUP:
-		return go_back(t, reason(answer), ret);
+		return go_back(t, confirm_answer_text(answer), ret);
 	}
 	return -EINVAL;
 }

@@ -205,3 +205,19 @@ int confirm_wait(const struct confirm_wait *w, const sigset_t *signals, enum con
 	progress_end(&p);
 	return r;
 }
+
+const char *confirm_answer_text(enum confirm_answer answer)
+{
+	switch (answer) {
+	case CONFIRM_ENTER:
+	case CONFIRM_RECORD:
+		return NULL;
+	case CONFIRM_DEADLINE:
+		return "not confirmed in time";
+	case CONFIRM_SIGNAL:
+		return "interrupted";
+	case CONFIRM_HANGUP:
+		return "the terminal is gone";
+	}
+	return NULL;
+}

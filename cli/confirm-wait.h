@@ -40,3 +40,6 @@ int confirm_block_signals(sigset_t *ret_signals);
 
 /* 0 and *ret, or a negative errno: then nobody can wait, and the caller goes back. */
 int confirm_wait(const struct confirm_wait *w, const sigset_t *signals, enum confirm_answer *ret);
+
+/* Why it goes back, "not confirmed in time"; NULL where it does not, or where the record says so itself. */
+const char *confirm_answer_text(enum confirm_answer answer);

@@ -83,22 +83,6 @@ static int is_decided(void *userdata)
 	return -ENOENT;
 }
 
-static const char *answer_text(enum confirm_answer answer)
-{
-	switch (answer) {
-	case CONFIRM_ENTER:
-	case CONFIRM_RECORD:
-		return NULL;
-	case CONFIRM_DEADLINE:
-		return "not confirmed in time";
-	case CONFIRM_SIGNAL:
-		return "interrupted";
-	case CONFIRM_HANGUP:
-		return "the terminal is gone";
-	}
-	return NULL;
-}
-
 /* Somebody may be looking at the record just now: the lock is soon free again. */
 static int lock_patiently(struct cli *cli, struct engine *e)
 {
@@ -196,7 +180,7 @@ static int wait_and_decide(struct cli *cli, struct run *run, struct watched *w, 
 	case CONFIRM_DEADLINE:
 	case CONFIRM_SIGNAL:
 	case CONFIRM_HANGUP:
-		return go_back(cli, run, w, answer_text(answer), ret);
+		return go_back(cli, run, w, confirm_answer_text(answer), ret);
 	}
 	return -EINVAL;
 }

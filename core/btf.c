@@ -114,8 +114,9 @@ static bool match_name(const char *s, size_t length, uint32_t offset, uint32_t *
 }
 
 /*
- * Where the wanted names stand among the strings; 0, which is the empty name, where they do not.  Each name stands there once, about where its
- * type stands among the types: with the last of them found half of the file need not be read.
+ * Where the wanted names stand among the strings; 0, which is the empty name, where they do not.  Each name stands
+ * there once, about where its type stands among the types: with the last of them found half of the file need not be
+ * read.
  */
 static int find_names(struct reader *r, uint32_t *offsets)
 {

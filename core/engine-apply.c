@@ -24,7 +24,9 @@ static size_t count_writes(const struct plan *plan)
 	return n;
 }
 
-/* The record of what is done comes first: without one nothing may be written, and with nothing to write none is needed. */
+/*
+ * The record of what is done comes first: without one nothing may be written, and with nothing to write none is needed.
+ */
 static int refuse_unrecorded(struct engine *e, int error)
 {
 	size_t n = count_writes(e->plan);
@@ -121,8 +123,8 @@ static void note_figures(struct engine *e, const struct gain *gain)
 }
 
 /*
- * Savings are reckoned up only where something in the plan can change them: it takes as long as all the rest.  Files that no
- * kernel looks at save nothing, whatever is written to them.
+ * Savings are reckoned up only where something in the plan can change them: it takes as long as all the rest.  Files
+ * that no kernel looks at save nothing, whatever is written to them.
  */
 static int execute(struct engine *e, const struct engine_apply_options *options, struct gain *gain,
 		   enum apply_result *ret_result)

@@ -73,7 +73,9 @@ static bool names_row(const struct tunable *row, const char *name)
 	return (dot && streq(dot + 1, name)) || (slash && streq(slash + 1, name));
 }
 
-/* "swappiness", "nr_hugepages": the name of a setting without its section, or that of the kernel's file; or nearly so. */
+/*
+ * "swappiness", "nr_hugepages": the name of a setting without its section, or that of the kernel's file; or nearly so.
+ */
 static const char *row_by_bare_name(const char *name)
 {
 	unsigned distance = UINT_MAX;

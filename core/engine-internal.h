@@ -13,8 +13,8 @@ int engine_load_plan_for(struct engine *e, char *const *only);
 /* For reading: where it cannot be read, a warning, and e->store stays NULL. -ENOMEM is the only failure. */
 int engine_read_store(struct engine *e);
 /*
- * For writing, and finishes what a crash left.  No message for -EACCES, -EPERM and -EROFS (the caller knows whether anything
- * has to be written at all); -EBUSY where another transaction runs.  *ret_recovered is always set on success.
+ * For writing, and finishes what a crash left.  No message for -EACCES, -EPERM and -EROFS (the caller knows whether
+ * anything has to be written at all); -EBUSY where another transaction runs.  *ret_recovered is always set on success.
  */
 int engine_write_store(struct engine *e, struct restore *ret_recovered);
 

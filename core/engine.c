@@ -52,8 +52,8 @@ void engine_use_policy(struct engine *e, struct policy *policy)
 }
 
 /*
- * Root of a user namespace that is another user outside is not root to the kernel's files, and the owner of a file may have
- * no number there: nothing to guard, and nothing to guard it by.
+ * Root of a user namespace that is another user outside is not root to the kernel's files, and the owner of a file may
+ * have no number there: nothing to guard, and nothing to guard it by.
  */
 static bool is_real_root(struct kernel_io *io)
 {

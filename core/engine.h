@@ -23,7 +23,10 @@ struct engine {
 	const char *root;	 /* borrowed, or NULL: the running machine */
 	const char *policy_file; /* borrowed: this file alone, or NULL */
 	bool force;		 /* plan_options.force */
-	/* For confirm and rollback: this transaction and no other, and only while it waits for its confirmation. 0: the last. */
+	/*
+	 * For confirm and rollback: this transaction and no other, and only while it waits for its confirmation. 0: the
+	 * last.
+	 */
 	unsigned only_transaction;
 	struct facts facts;
 	struct policy *policy;
@@ -69,8 +72,8 @@ struct engine_apply_options {
 	char *const *only;
 	const char *verb; /* in the record: "apply", "reapply", "memory" */
 	/*
-	 * Called once, when the lock is held, the plan is made and nothing is written yet; a negative errno (with a message)
-	 * ends it there.  May be NULL.
+	 * Called once, when the lock is held, the plan is made and nothing is written yet; a negative errno (with a
+	 * message) ends it there.  May be NULL.
 	 */
 	int (*before_writing)(void *userdata, struct engine *e);
 	void (*progress)(void *userdata, const struct plan *plan, size_t step);
@@ -78,9 +81,11 @@ struct engine_apply_options {
 };
 
 /*
- * Applies: takes the lock, finishes what a crash left, plans, writes, measures.  e->plan holds what became of each item, *ret_result
- * how it ended.  e->store stays open (NULL where nothing could be recorded and nothing was to be written).
- * The report still lacks its member "confirmed" where a transaction waits now (engine_unconfirmed()): a boolean, for whoever waits.
+ * Applies: takes the lock, finishes what a crash left, plans, writes, measures.  e->plan holds what became of each
+ * item, *ret_result how it ended.  e->store stays open (NULL where nothing could be recorded and nothing was to be
+ * written).
+ * The report still lacks its member "confirmed" where a transaction waits now (engine_unconfirmed()): a boolean, for
+ * whoever waits.
  */
 int engine_apply(struct engine *e, const struct engine_apply_options *options, enum apply_result *ret_result,
 		 struct report **ret);
@@ -89,19 +94,19 @@ int engine_confirm(struct engine *e, unsigned *ret_number, struct report **ret);
 /* *ret_restore (may be NULL) belongs to the caller. */
 int engine_rollback(struct engine *e, bool all, struct restore *ret_restore, struct report **ret);
 /*
- * Takes back only the huge page pools that the last transaction grew; its other values stay, and on record.  -ENOENT where
- * there is nothing of that kind.
+ * Takes back only the huge page pools that the last transaction grew; its other values stay, and on record.  -ENOENT
+ * where there is nothing of that kind.
  */
 int engine_give_back_pools(struct engine *e, struct restore *ret_restore, struct report **ret);
 /*
- * Only finishes what an earlier run left: open transactions, and unconfirmed ones whose deadline is over or that nobody waits for.
- * ret->n_transactions is 0 where there was nothing.
+ * Only finishes what an earlier run left: open transactions, and unconfirmed ones whose deadline is over or that nobody
+ * waits for. ret->n_transactions is 0 where there was nothing.
  */
 int engine_recover(struct engine *e, struct restore *ret);
 
 /*
- * Opens the record for writing and takes its lock, without recovery, for what comes after a wait. 0, -EBUSY, or another negative errno;
- * no message for the errors of is_write_protected().
+ * Opens the record for writing and takes its lock, without recovery, for what comes after a wait. 0, -EBUSY, or another
+ * negative errno; no message for the errors of is_write_protected().
  */
 int engine_lock_store(struct engine *e);
 

@@ -7,9 +7,10 @@
 #include <sys/types.h>
 
 /*
- * What a running mmoptd knows and the kernel's files do not tell: who changed a value, whether the huge zero page is held.
- * mmoptd writes it to /run/mmopt/daemon below the root; it counts only while mmoptd holds the lock /run/mmopt/daemon.lock (for who may not
- * look at the lock: while the process that wrote it is there), so that nothing outlives the process it speaks of.
+ * What a running mmoptd knows and the kernel's files do not tell: who changed a value, whether the huge zero page is
+ * held. mmoptd writes it to /run/mmopt/daemon below the root; it counts only while mmoptd holds the lock
+ * /run/mmopt/daemon.lock (for who may not look at the lock: while the process that wrote it is there), so that nothing
+ * outlives the process it speaks of.
  */
 struct live_drift {
 	char *id;
@@ -41,11 +42,14 @@ int live_state_read(int root_fd, struct live_state *ret);
 void live_state_clear(struct live_state *s);
 /* Replaces the file.  s->pid has to be that of the process that holds the lock. 0 or a negative errno. */
 int live_state_write(int root_fd, const struct live_state *s);
-/* Takes the lock for as long as the descriptor returned is open (and its copies in children); -EBUSY, or another negative errno. */
+/*
+ * Takes the lock for as long as the descriptor returned is open (and its copies in children); -EBUSY, or another
+ * negative errno.
+ */
 int live_state_hold(int root_fd);
 /*
- * Parses the file's text, for tests and fuzzing; *ret_start is when the process started (proc(5), stat, starttime; 0: unknown).
- * 0, -EINVAL (another format, or torn), -ENOMEM.
+ * Parses the file's text, for tests and fuzzing; *ret_start is when the process started (proc(5), stat, starttime; 0:
+ * unknown). 0, -EINVAL (another format, or torn), -ENOMEM.
  */
 int live_state_parse(const char *text, size_t size, struct live_state *ret, uint64_t *ret_start);
 /* NULL where nobody else changed it. */

@@ -111,8 +111,8 @@ static const char *status_verdict(const struct plan *plan, const struct transact
 }
 
 /*
- * The memory that the machine has, and what it had when the policy was applied as a whole.  That mmoptd has reckoned shares of it anew since is a
- * transaction of another name.
+ * The memory that the machine has, and what it had when the policy was applied as a whole.  That mmoptd has reckoned
+ * shares of it anew since is a transaction of another name.
  */
 static void add_memory(struct report *r, struct undo_store *store, uint64_t now_bytes)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * mmopt-apply: what mmopt-apply.service runs early at boot, when there is no bus to talk to and nobody to show a report to.  A program
- * of its own, so that no library is loaded which only mmoptd needs: at that point it would take longer than the work.
+ * mmopt-apply: what mmopt-apply.service runs early at boot, when there is no bus to talk to and nobody to show a report
+ * to.  A program of its own, so that no library is loaded which only mmoptd needs: at that point it would take longer
+ * than the work.
  */
 #include <sys/stat.h>
 

@@ -9,8 +9,9 @@
 #include "core/engine.h"
 
 /*
- * A piece of work of the engine, done in a child process of mmoptd: the event loop goes on while a pool grows, memory is given back
- * when the child ends, and a crash of the engine is not one of the daemon.  The child dies with the daemon.
+ * A piece of work of the engine, done in a child process of mmoptd: the event loop goes on while a pool grows, memory
+ * is given back when the child ends, and a crash of the engine is not one of the daemon.  The child dies with the
+ * daemon.
  */
 
 enum job_kind {
@@ -107,8 +108,8 @@ struct job_result {
 void job_result_clear(struct job_result *r);
 
 /*
- * The child's side: does the work in this process and fills *ret.  policy: the one in force (borrowed), or NULL to read it.  Logs to the
- * journal what was written.  0, or a negative errno where not even a result could be made.
+ * The child's side: does the work in this process and fills *ret.  policy: the one in force (borrowed), or NULL to read
+ * it.  Logs to the journal what was written.  0, or a negative errno where not even a result could be made.
  */
 int job_run(const struct job_request *request, struct policy *policy, struct job_result *ret);
 
@@ -120,12 +121,12 @@ struct job {
 };
 
 /*
- * Starts it in a child process, which dies when this one does.  0 or a negative errno.  The caller waits for the child (SIGCHLD), then
- * calls job_collect().
+ * Starts it in a child process, which dies when this one does.  0 or a negative errno.  The caller waits for the child
+ * (SIGCHLD), then calls job_collect().
  */
 int job_start(const struct job_request *request, struct policy *policy, struct job *ret);
 /*
- * What the child has left; exited: it ended by itself with status 0.  Closes what job holds.  0 or a negative errno (-EIO: the child
- * crashed, -EBADMSG: what it left is no result).
+ * What the child has left; exited: it ended by itself with status 0.  Closes what job holds.  0 or a negative errno
+ * (-EIO: the child crashed, -EBADMSG: what it left is no result).
  */
 int job_collect(struct job *job, bool exited, struct job_result *ret);

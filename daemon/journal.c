@@ -100,8 +100,9 @@ static bool stderr_is_journal(void)
 }
 
 /*
- * One datagram of lines NAME=value, "Native Journal Protocol" of systemd: all that is needed of it, since no value here has a newline.  Not
- * sd_journal_sendv(3): starting a process with libsystemd takes as long as all that mmopt-apply does.
+ * One datagram of lines NAME=value, "Native Journal Protocol" of systemd: all that is needed of it, since no value here
+ * has a newline.  Not sd_journal_sendv(3): starting a process with libsystemd takes as long as all that mmopt-apply
+ * does.
  */
 static bool send_entry(const struct entry *e)
 {

@@ -49,11 +49,17 @@ struct journal_fields {
 	const char *writer_comm; /* MMOPT_WRITER_COMM= */
 };
 
-/* priority: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG. fields may be NULL. The text: one line, no full stop. */
+/*
+ * priority: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG. fields may be NULL. The text: one line, no full
+ * stop.
+ */
 void journal(int priority, enum event event, const struct journal_fields *fields, const char *fmt, ...) _printf_(4, 5);
 
 /* Each message of the list with its severity, file, line and key. */
 void journal_diags(enum event event, const struct diag_list *diags);
 
-/* "a1b2...": the id of an event as 32 hexadecimal digits, NULL for EVENT_NONE. For the tests that hold the catalog against them. */
+/*
+ * "a1b2...": the id of an event as 32 hexadecimal digits, NULL for EVENT_NONE. For the tests that hold the catalog
+ * against them.
+ */
 const char *event_message_id(enum event event);

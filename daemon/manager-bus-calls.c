@@ -184,8 +184,8 @@ static void reload(struct bus_call *c)
 }
 
 /*
- * What is applied now is in force from now on: mmoptd must not take its values for somebody else's until it has noticed itself
- * that the files changed.  Of mistakes the job tells the caller, and applies nothing.
+ * What is applied now is in force from now on: mmoptd must not take its values for somebody else's until it has noticed
+ * itself that the files changed.  Of mistakes the job tells the caller, and applies nothing.
  */
 static void take_new_policy(struct manager *m)
 {

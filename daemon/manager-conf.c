@@ -274,7 +274,8 @@ static bool is_there(int root_fd, const char *path)
 }
 
 /*
- * Reads one file: 0, -ENOENT where there is none, -ENOMEM.  Everything else that is wrong with it is said, and it does not count.
+ * Reads one file: 0, -ENOENT where there is none, -ENOMEM.  Everything else that is wrong with it is said, and it does
+ * not count.
  */
 static int load_file(int root_fd, const char *path, struct diag_list *diags, struct manager_conf *conf)
 {

@@ -31,11 +31,12 @@ void manager_conf_defaults(struct manager_conf *ret);
 void manager_conf_clear(struct manager_conf *conf);
 
 /*
- * Reads mmoptd.conf (/etc/mmopt, /run/mmopt, /usr/local/lib/mmopt, /usr/lib/mmopt: the first that has it) and *.conf in the
- * mmoptd.conf.d directories beside them (same name: the earlier directory wins; all others in bytewise order of their names;
- * the later value counts) below root_fd.
- * Every mistake of every file goes to diags as a warning with file and line, and that line does not count: a daemon that does
- * not start helps nobody.  Files and directories that others than root (or who runs this) can change do not count either.
+ * Reads mmoptd.conf (/etc/mmopt, /run/mmopt, /usr/local/lib/mmopt, /usr/lib/mmopt: the first that has it) and *.conf in
+ * the mmoptd.conf.d directories beside them (same name: the earlier directory wins; all others in bytewise order of
+ * their names; the later value counts) below root_fd.
+ * Every mistake of every file goes to diags as a warning with file and line, and that line does not count: a daemon
+ * that does not start helps nobody.  Files and directories that others than root (or who runs this) can change do not
+ * count either.
  * 0 or -ENOMEM.
  */
 int manager_conf_load(int root_fd, struct diag_list *diags, struct manager_conf *ret);

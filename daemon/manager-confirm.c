@@ -4,7 +4,9 @@
 #include "daemon/journal.h"
 #include "daemon/manager-internal.h"
 
-/* Whoever waits there with a user goes back at the deadline by itself, and shows what became of it; else this does it. */
+/*
+ * Whoever waits there with a user goes back at the deadline by itself, and shows what became of it; else this does it.
+ */
 #define GRACE_USEC USEC_PER_SEC
 
 int manager_prepare_confirm(struct manager *m)

@@ -112,8 +112,8 @@ bool manager_is_busy(const struct manager *m); /* something is being written */
 void manager_stop(struct manager *m);
 
 /*
- * manager-results.c: what follows from a job's result; result NULL: the job could not be run.  undisturbed: mmopt itself wrote nothing while
- * it looked.
+ * manager-results.c: what follows from a job's result; result NULL: the job could not be run.  undisturbed: mmopt
+ * itself wrote nothing while it looked.
  */
 void manager_on_result(struct manager *m, const struct job_request *request, int error, const struct job_result *result,
 		       bool undisturbed);

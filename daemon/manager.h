@@ -8,8 +8,8 @@
 #include "daemon/job.h"
 
 /*
- * The daemon's life: holds the policy in force and what is known of the machine's state, runs jobs, hears the watches and decides what
- * follows.  The bus (manager-bus.h) only translates.
+ * The daemon's life: holds the policy in force and what is known of the machine's state, runs jobs, hears the watches
+ * and decides what follows.  The bus (manager-bus.h) only translates.
  */
 struct manager;
 
@@ -33,9 +33,9 @@ DEFINE_CLEANUP(struct manager *, manager_free);
 int manager_run(struct manager *m);
 
 /*
- * Queues a job; done is called from the event loop with its result (the manager's, valid during the call) or, where it could
- * not be run at all, with result NULL and a negative errno.  Jobs that read and are alike share a run that began after the latest of them was
- * asked for.  *ret_ticket (may be NULL) names it for manager_forget().
+ * Queues a job; done is called from the event loop with its result (the manager's, valid during the call) or, where it
+ * could not be run at all, with result NULL and a negative errno.  Jobs that read and are alike share a run that began
+ * after the latest of them was asked for.  *ret_ticket (may be NULL) names it for manager_forget().
  * 0; -EBUSY where too many wait; or another negative errno.
  */
 typedef void (*job_done)(void *userdata, int error, const struct job_result *result);
@@ -45,8 +45,8 @@ int manager_submit(struct manager *m, const struct job_request *request, job_don
 void manager_forget(struct manager *m, uint64_t ticket);
 
 /*
- * Reads the policy and mmoptd.conf again.  Where the policy has mistakes, they go to diags and the one in force stays: -EBADMSG.
- * 0, or a negative errno with a message in diags.
+ * Reads the policy and mmoptd.conf again.  Where the policy has mistakes, they go to diags and the one in force stays:
+ * -EBADMSG. 0, or a negative errno with a message in diags.
  */
 int manager_reload(struct manager *m, struct diag_list *diags);
 

@@ -7,8 +7,8 @@
 #include "base/strutil.h"
 
 /*
- * Opens an absolute directory part by part: an fd, -ELOOP or -ENOTDIR for a symbolic link on the way, or another negative
- * errno.
+ * Opens an absolute directory part by part: an fd, -ELOOP or -ENOTDIR for a symbolic link on the way, or another
+ * negative errno.
  */
 static int open_directory(const char *path)
 {

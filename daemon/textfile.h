@@ -6,9 +6,9 @@
 #define TEXTFILE_NAME "mmopt.prom"
 
 /*
- * Puts text, metrics in the classic text format, to DIRECTORY/mmopt.prom, where node_exporter's textfile collector finds it: it
- * sees the old or the new file, never half of one.  directory is absolute, and no part of it may be a symbolic link: others
- * may own a directory on the way and turn a link elsewhere.
+ * Puts text, metrics in the classic text format, to DIRECTORY/mmopt.prom, where node_exporter's textfile collector
+ * finds it: it sees the old or the new file, never half of one.  directory is absolute, and no part of it may be a
+ * symbolic link: others may own a directory on the way and turn a link elsewhere.
  * 0, or a negative errno with a message in diags that says what to do.
  */
 int textfile_write(const char *directory, const char *text, struct diag_list *diags);

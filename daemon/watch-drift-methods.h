@@ -75,7 +75,9 @@ struct file_monitor {
 	int fan_fd, ino_fd; /* -EBADF: not in use */
 };
 
-/* wrote: some process wrote to the files with this device and inode, or (wd >= 0) this watch. overflow: to any of them. */
+/*
+ * wrote: some process wrote to the files with this device and inode, or (wd >= 0) this watch. overflow: to any of them.
+ */
 struct file_monitor_sink {
 	void (*wrote)(void *userdata, dev_t dev, ino_t ino, int wd, pid_t pid);
 	void (*overflow)(void *userdata, enum drift_method method);

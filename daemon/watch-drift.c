@@ -16,7 +16,9 @@
  */
 #define PROC_SYS "/proc/sys/"
 
-/* So often in a second a source may wake us; then it waits for the next second. What is written meanwhile is not lost. */
+/*
+ * So often in a second a source may wake us; then it waits for the next second. What is written meanwhile is not lost.
+ */
 #define WAKEUPS_PER_SEC 20
 
 struct watch_drift {

@@ -122,7 +122,9 @@ static int listen_to_kernel(struct watch_memory *w)
 	w->socket = nl_socket_alloc();
 	if (!w->socket)
 		return -ENOMEM;
-	/* Messages of the kernel to all are no netlink messages inside: they have no header, and nothing is in order. */
+	/*
+	 * Messages of the kernel to all are no netlink messages inside: they have no header, and nothing is in order.
+	 */
 	nl_socket_disable_seq_check(w->socket);
 	nl_socket_disable_msg_peek(w->socket);
 	r = nl_connect(w->socket, NETLINK_KOBJECT_UEVENT);

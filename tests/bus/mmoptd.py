@@ -278,7 +278,7 @@ def main():
         return
     if 'MMOPT_TEST_NAMESPACE' not in os.environ:
         enter_namespace()
-    lock = os.open('/run/lock/mmopt-live-tests.lock', os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open('/tmp/mmopt-knobs.lock', os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     for name in ('NO_COLOR', 'COLUMNS', 'LINES', 'PAGER', 'SYSTEMD_PAGER'):
         bus.environment.pop(name, None)

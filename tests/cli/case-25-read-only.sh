@@ -7,8 +7,8 @@
 unshare --mount true 2>/dev/null || skip "no mount namespaces"
 
 # Not while a test of the real kernel changes what is looked at here.
-exec 9>/run/lock/mmopt-live-tests.lock
-flock -w 100 9 || fail "another test holds the machine"
+exec 9>/tmp/mmopt-knobs.lock
+flock -w 280 9 || fail "another test holds the machine"
 
 old=$(cat /proc/sys/vm/stat_interval)
 printf '[vm]\nstat_interval = %d\nswappiness = %d\n' $((old + 1)) "$(cat /proc/sys/vm/swappiness)" >"$WORK/p.conf"

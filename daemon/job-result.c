@@ -45,8 +45,8 @@ static void put_text(FILE *f, const char *s)
 static void put_result(FILE *f, const struct job_result *r)
 {
 	fprintf(f, "end\t%d\t%d\t%d\n", r->error, r->exit_status, (int)r->apply_result);
-	fprintf(f, "transaction\t%u\t%d\t%d\t%" PRIu64 "\t%d\n", r->transaction, r->changed, r->unconfirmed,
-		r->deadline_sec, r->pools_grown);
+	fprintf(f, "transaction\t%u\t%d\t%d\t%" PRIu64 "\t%d\t%" PRIu64 "\n", r->transaction, r->changed,
+		r->unconfirmed, r->deadline_sec, r->pools_grown, r->record);
 	fprintf(f, "state\t%d\t%d\t%" PRIi64 "\t%" PRIu64 "\n", r->reboot_required, r->saved_known, r->saved_bytes,
 		r->memory_bytes);
 	fprintf(f, "undone\t%zu\t%zu\t%zu\t%zu\n", r->n_transactions_undone, r->n_values_undone, r->n_values_foreign,
@@ -199,8 +199,8 @@ static int take_end(char *const *fields, struct job_result *ret)
 
 static int take_transaction(char *const *fields, struct job_result *ret)
 {
-	int64_t n[5];
-	int r = take_numbers(fields, 5, n);
+	int64_t n[6];
+	int r = take_numbers(fields, 6, n);
 
 	if (r < 0)
 		return r;
@@ -209,6 +209,7 @@ static int take_transaction(char *const *fields, struct job_result *ret)
 	ret->unconfirmed = n[2];
 	ret->deadline_sec = (uint64_t)n[3];
 	ret->pools_grown = n[4];
+	ret->record = (uint64_t)n[5];
 	return 0;
 }
 
@@ -245,7 +246,7 @@ static const struct {
 	size_t n_fields;
 	int (*take)(char *const *fields, struct job_result *ret);
 } kinds[] = {
-	{ "end", 3, take_end },	    { "transaction", 5, take_transaction },
+	{ "end", 3, take_end },	    { "transaction", 6, take_transaction },
 	{ "state", 4, take_state }, { "undone", 4, take_undone },
 	{ "item", 8, take_item },   { "diag", 5, take_diag },
 };

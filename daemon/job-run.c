@@ -179,6 +179,25 @@ static unsigned last_transaction(const struct engine *e)
 	return n > 0 ? t[n - 1].number : 0;
 }
 
+static uint64_t mix(uint64_t hash, uint64_t n)
+{
+	return (hash ^ n) * 0x100000001b3; /* FNV-1a, by numbers in place of bytes */
+}
+
+/* What is undone does not count: a store opened for writing does not know of it. */
+static uint64_t sum_up_record(const struct engine *e)
+{
+	const struct transaction *t;
+	uint64_t hash = 0;
+	size_t n = 0;
+
+	t = undo_store_transactions(e->store, &n);
+	for (size_t i = 0; i < n; i++)
+		if (t[i].state != TRANSACTION_UNDONE)
+			hash = mix(mix(hash, t[i].number), t[i].n_entries);
+	return hash >> 1; /* for a signed number */
+}
+
 static void add_transaction(struct run *run)
 {
 	struct job_result *result = run->result;
@@ -190,6 +209,7 @@ static void add_transaction(struct run *run)
 	result->unconfirmed = t != NULL;
 	result->deadline_sec = t ? t->deadline_sec : 0;
 	result->transaction = t ? t->number : last_transaction(&run->e);
+	result->record = sum_up_record(&run->e);
 }
 
 static void add_savings(struct run *run)

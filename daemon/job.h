@@ -95,6 +95,7 @@ struct job_result {
 	bool unconfirmed;		/* that one waits for confirmation */
 	uint64_t deadline_sec;		/* CLOCK_BOOTTIME */
 	bool pools_grown;		/* a huge page pool has more pages than before */
+	uint64_t record;		/* another number after each write of any of mmopt's programs */
 	bool reboot_required;
 	bool saved_known;
 	int64_t saved_bytes;

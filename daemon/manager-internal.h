@@ -94,6 +94,7 @@ struct manager {
 	bool last_job_failed;
 	int64_t saved_bytes;
 	uint64_t memory_bytes;
+	uint64_t record; /* as the last job left or found it */
 	unsigned last_transaction;
 	uint64_t since_sec;
 };

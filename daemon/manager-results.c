@@ -37,7 +37,7 @@ static void watch_files(struct manager *m)
 
 static void on_compared(struct manager *m, const struct job_result *result, bool undisturbed)
 {
-	bool reset = m->reset_wanted;
+	bool reset;
 	int r;
 
 	if (!undisturbed) {
@@ -48,6 +48,9 @@ static void on_compared(struct manager *m, const struct job_result *result, bool
 		m->last_job_failed = true;
 		return;
 	}
+	/* What mmopt-apply, or an mmoptctl that did not ask us, has written or taken back is nobody's drift. */
+	reset = m->reset_wanted || (m->compared && result->record != m->record);
+	m->record = result->record;
 	m->reset_wanted = false;
 	m->last_job_failed = false;
 	take_common(m, result);
@@ -167,6 +170,8 @@ static void on_written(struct manager *m, const struct job_request *request, con
 	manager_watch_unconfirmed(m, result);
 	if (result->error < 0)
 		m->last_job_failed = true;
+	else
+		m->record = result->record;
 	switch (request->kind) {
 	case JOB_APPLY:
 	case JOB_REAPPLY:

@@ -11,6 +11,7 @@ static void make_full(struct job_result *r)
 		.exit_status = 3,
 		.apply_result = APPLY_STUCK,
 		.transaction = 7,
+		.record = INT64_MAX,
 		.changed = true,
 		.unconfirmed = true,
 		.deadline_sec = UINT32_MAX + 5ULL,
@@ -67,6 +68,7 @@ static void round_trip(void **state)
 	assert_int_equal(out.exit_status, 3);
 	assert_int_equal(out.apply_result, APPLY_STUCK);
 	assert_int_equal(out.transaction, 7);
+	assert_true(out.record == INT64_MAX);
 	assert_true(out.changed && out.unconfirmed && out.pools_grown && out.reboot_required && out.saved_known);
 	assert_true(out.deadline_sec == in.deadline_sec && out.memory_bytes == in.memory_bytes);
 	assert_true(out.saved_bytes == -4096);

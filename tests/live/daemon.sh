@@ -57,6 +57,24 @@ grep -q '"member":"Drifted"' "$WORK/signals" || fail "no signal Drifted: $(cat "
 echo "$set_to" >"$knob"
 wait_for 40 has_property State in-sync
 
+# ---- what mmoptctl does without asking mmoptd is no drift, and stays where drift is set right
+printf '[Manager]\nOnDrift=reapply\n' >/etc/mmopt/mmoptd.conf
+: >"$log"
+kill -HUP "$DAEMON"
+wait_for 40 said 'Policy loaded'
+wait_for 40 has_property State in-sync
+mmopt --direct rollback >"$WORK/out" || fail "rollback without mmoptd: exit $?"
+expect "taken back" "$(cat "$other")" "$other_was"
+wait_for 40 has_property State differs
+sleep 1
+expect "stays taken back" "$(cat "$other")" "$other_was"
+! said 'changed from' || fail "a rollback is called drift"
+mmopt --direct apply >"$WORK/out" || fail "apply without mmoptd: exit $?"
+wait_for 40 has_property State in-sync
+! said 'changed from' || fail "an apply is called drift"
+rm /etc/mmopt/mmoptd.conf
+kill -HUP "$DAEMON"
+
 # ---- a trial: the timer is mmoptd's
 write_policy <<X
 [vm]

@@ -72,6 +72,9 @@ static int on_reapply(sd_event_source *source, uint64_t usec, void *userdata)
 	int r = 0;
 
 	m->reapply_timer = sd_event_source_unref(m->reapply_timer);
+	/* It would be refused.  The comparison after the trial's end leads here again. */
+	if (m->unconfirmed > 0 || m->unconfirmed_seen)
+		return 0;
 	m->last_reapply_usec = clock_usec(CLOCK_MONOTONIC);
 	for (size_t i = 0; r >= 0 && i < m->n_items; i++) {
 		struct watched_item *item = &m->items[i];
@@ -110,23 +113,23 @@ static void give_up(struct watched_item *item, const struct journal_fields *fiel
 		item->id, item->fights);
 }
 
-static void report_drift(struct manager *m, struct watched_item *item, const char *from, const char *to)
+static struct journal_fields fields_of(const struct watched_item *item, const char *from)
 {
-	struct journal_fields fields = {
+	return (struct journal_fields){
 		.tunable = item->id,
 		.old_value = from,
-		.new_value = to,
+		.new_value = item->drifted_to,
 		.outcome = "drifted",
 		.writer_pid = item->writer.pid,
 		.writer_comm = item->writer.comm[0] ? item->writer.comm : NULL,
 	};
-	char who[64];
+}
 
-	item->times++;
-	item->time_sec = clock_usec(CLOCK_REALTIME) / USEC_PER_SEC;
-	describe_writer(&item->writer, who, sizeof(who));
-	journal(LOG_WARNING, EVENT_DRIFT, &fields, "%s: changed from %s to %s by %s", item->id, from, to, who);
-	manager_bus_emit_drifted(m->bus, item->id, from, to, item->writer.pid, item->writer.comm);
+/* At each comparison that finds it changed: an earlier try may have failed, or mmoptd.conf may be another now. */
+static void set_right(struct manager *m, struct watched_item *item)
+{
+	struct journal_fields fields = fields_of(item, item->value);
+
 	switch (m->conf.on_drift) {
 	case ON_CHANGE_REPORT:
 		return;
@@ -139,6 +142,19 @@ static void report_drift(struct manager *m, struct watched_item *item, const cha
 		give_up(item, &fields);
 	else
 		reapply_soon(m);
+}
+
+static void report_drift(struct manager *m, struct watched_item *item, const char *from)
+{
+	struct journal_fields fields = fields_of(item, from);
+	char who[64];
+
+	item->times++;
+	item->time_sec = clock_usec(CLOCK_REALTIME) / USEC_PER_SEC;
+	describe_writer(&item->writer, who, sizeof(who));
+	journal(LOG_WARNING, EVENT_DRIFT, &fields, "%s: changed from %s to %s by %s", item->id, from, item->drifted_to,
+		who);
+	manager_bus_emit_drifted(m->bus, item->id, from, item->drifted_to, item->writer.pid, item->writer.comm);
 }
 
 /* Moves what is known of an item over to its successor. */
@@ -175,15 +191,19 @@ static int compare_item(struct manager *m, struct watched_item *item, const stru
 		item->writer = (struct drift_writer){};
 		return r < 0 ? r : set_text(&item->value, found->after);
 	}
-	if (item->drifted_to && streq(item->drifted_to, found->after))
+	if (item->drifted_to && streq(item->drifted_to, found->after)) {
+		set_right(m, item);
 		return 0;
+	}
 	from = strdup(item->drifted_to ?: drifted);
 	r = from ? set_text(&item->value, drifted) : -ENOMEM;
 	if (r >= 0)
 		r = set_text(&item->drifted_to, found->after);
-	if (r >= 0)
-		report_drift(m, item, from, found->after);
-	return r;
+	if (r < 0)
+		return r;
+	report_drift(m, item, from);
+	set_right(m, item);
+	return 0;
 }
 
 static int make_item(struct manager *m, const struct job_item *found, bool reset, struct watched_item *ret)
@@ -248,6 +268,16 @@ void manager_forgive(struct manager *m)
 	for (size_t i = 0; i < m->n_items; i++) {
 		m->items[i].fights = 0;
 		m->items[i].given_up = false;
+	}
+}
+
+void manager_take_back_fights(struct manager *m, char *const *ids)
+{
+	for (; ids && *ids; ids++) {
+		struct watched_item *item = find_item(m, *ids);
+
+		if (item && item->fights > 0)
+			item->fights--;
 	}
 }
 

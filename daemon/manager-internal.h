@@ -127,6 +127,8 @@ int manager_compare_items(struct manager *m, const struct job_result *result, bo
 int manager_note_written(struct manager *m, const struct job_result *result);
 /* Somebody asked for the policy as it is: old fights are forgotten. */
 void manager_forgive(struct manager *m);
+/* These could not be set again, since something else was being written. */
+void manager_take_back_fights(struct manager *m, char *const *ids);
 void manager_arm_drift_timer(struct manager *m);
 void watched_items_clear(struct manager *m);
 

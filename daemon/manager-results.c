@@ -168,6 +168,8 @@ static void tell_ended(struct manager *m, const struct job_request *request, con
 static void on_written(struct manager *m, const struct job_request *request, const struct job_result *result)
 {
 	manager_watch_unconfirmed(m, result);
+	if (request->kind == JOB_REAPPLY && result->error == -EBUSY)
+		manager_take_back_fights(m, request->only);
 	if (result->error < 0)
 		m->last_job_failed = true;
 	else

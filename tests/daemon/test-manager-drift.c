@@ -289,6 +289,58 @@ static void set_again_with_pauses(void **state)
 	assert_non_null(m->reapply_timer);
 }
 
+/* A try that came to nothing is no reason to leave a value as it is, nor is one that nobody would have heard of. */
+static void tried_again_after_a_failure(void **state)
+{
+	struct manager *m = *state;
+
+	m->conf.on_drift = ON_CHANGE_APPLY;
+	in_order(m, true);
+	for (unsigned i = 0; i < 6; i++) {
+		m->last_reapply_usec = 0; /* as if the pause were over */
+		drifted(m, "60");
+		if (m->reapply_timer)
+			run_once(m);
+	}
+	assert_int_equal(seen.signals, 1);
+	assert_int_equal(seen.reapplies, 3);
+}
+
+/* Nothing can be set while a transaction waits for its confirmation. */
+static void not_set_again_during_a_trial(void **state)
+{
+	struct manager *m = *state;
+
+	m->conf.on_drift = ON_CHANGE_APPLY;
+	in_order(m, true);
+	m->unconfirmed = 7;
+	drifted(m, "60");
+	run_once(m);
+	assert_int_equal(seen.reapplies, 0);
+	m->unconfirmed = 0;
+	m->last_reapply_usec = 0;
+	drifted(m, "60");
+	run_once(m);
+	assert_int_equal(seen.reapplies, 1);
+	assert_int_equal(m->items[1].fights, 1);
+}
+
+/* Another program held the lock: that was no fight. */
+static void a_lock_is_no_fight(void **state)
+{
+	struct manager *m = *state;
+
+	m->conf.on_drift = ON_CHANGE_APPLY;
+	in_order(m, true);
+	for (unsigned i = 0; i < 6; i++) {
+		m->last_reapply_usec = 0;
+		drifted(m, "60");
+		run_once(m);
+		manager_take_back_fights(m, (char *[]){ (char *)"vm.swappiness", NULL });
+	}
+	assert_int_equal(seen.reapplies, 6);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -303,6 +355,9 @@ int main(void)
 		TEST(only_reported),
 		TEST(fights_end),
 		TEST(set_again_with_pauses),
+		TEST(tried_again_after_a_failure),
+		TEST(not_set_again_during_a_trial),
+		TEST(a_lock_is_no_fight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,7 +258,7 @@ static void odd_files_do_not_count(void **state)
 static void what_others_can_change_does_not_count(void **state)
 {
 	_cleanup_temp_dir_ struct temp_dir d = temp_dir_make();
-	_cleanup_free_ char *file_message = NULL, *directory_message = NULL;
+	_cleanup_free_ char *file_message = NULL;
 	_cleanup_loaded_ struct loaded file = { 0 }, directory = { 0 }, above = { 0 };
 
 	temp_dir_write(&d, ETC "mmoptd.conf", "[Manager]\nOnDrift=reapply\n");

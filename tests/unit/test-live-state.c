@@ -100,7 +100,7 @@ static void test_one_with_nothing_to_tell(void **state)
 {
 	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
 	_cleanup_(live_state_clear) struct live_state s = {};
-	_cleanup_close_ int fd = live_state_hold(d.fd);
+	_cleanup_close_ _unused_ int fd = live_state_hold(d.fd);
 	struct live_state written = { .pid = getpid(), .zero_page_held = true };
 
 	assert_int_equal(live_state_write(d.fd, &written), 0);
@@ -201,7 +201,7 @@ static void test_what_is_no_state(void **state)
 static void test_files_that_are_not_ours(void **state)
 {
 	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
-	_cleanup_close_ int fd = live_state_hold(d.fd);
+	_cleanup_close_ _unused_ int fd = live_state_hold(d.fd);
 	struct live_state written = full_state(), s = {};
 
 	assert_int_equal(live_state_write(d.fd, &written), 0);

@@ -112,7 +112,7 @@ static void test_locks_are_not_for_other_users(void **state)
 {
 	static const char *const locks[] = { "run/mmopt/lock", "run/mmopt/confirm.lock" };
 	_cleanup_(temp_dir_donep) struct temp_dir d = temp_dir_make();
-	_cleanup_(undo_store_freep) struct undo_store *store = open_store(&d, BOOT);
+	_cleanup_(undo_store_freep) _unused_ struct undo_store *store = open_store(&d, BOOT);
 	int fd = undo_confirm_hold(d.fd);
 	struct stat st;
 

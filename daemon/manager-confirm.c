@@ -8,6 +8,7 @@
  * Whoever waits there with a user goes back at the deadline by itself, and shows what became of it; else this does it.
  */
 #define GRACE_USEC USEC_PER_SEC
+#define RECOVER_PAUSE_USEC (3 * USEC_PER_SEC)
 
 int manager_prepare_confirm(struct manager *m)
 {
@@ -28,6 +29,28 @@ void manager_release_confirm(struct manager *m)
 	m->unconfirmed = 0;
 	closep(&m->confirm_fd);
 	m->confirm_fd = -EBADF;
+}
+
+static int on_recover(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct manager *m = userdata;
+
+	m->recover_timer = sd_event_source_unref(m->recover_timer);
+	manager_submit_own(m, &(struct job_request){ .kind = JOB_RECOVER });
+	return 0;
+}
+
+void manager_recover_later(struct manager *m)
+{
+	int r;
+
+	if (m->recover_timer)
+		return;
+	r = sd_event_add_time(m->event, &m->recover_timer, CLOCK_MONOTONIC,
+			      clock_usec(CLOCK_MONOTONIC) + RECOVER_PAUSE_USEC, 0, on_recover, m);
+	if (r < 0)
+		journal(LOG_ERR, EVENT_NONE, NULL, "what was left unfinished cannot be taken back later: %s",
+			strerror(-r));
 }
 
 static void go_back(struct manager *m, const char *why)

@@ -82,6 +82,7 @@ struct manager {
 	int confirm_fd;	      /* the lock of those who wait for a confirmation */
 	unsigned unconfirmed; /* transaction, 0: none */
 	sd_event_source *confirm_timer;
+	sd_event_source *recover_timer;
 	sd_event_source *delays_timer;
 	unsigned delays_transaction;
 
@@ -136,6 +137,8 @@ void watched_items_clear(struct manager *m);
 int manager_prepare_confirm(struct manager *m);
 void manager_watch_unconfirmed(struct manager *m, const struct job_result *result);
 void manager_release_confirm(struct manager *m);
+/* Another program held the lock, or the worker died: once more after a pause. */
+void manager_recover_later(struct manager *m);
 
 /* manager-state.c: what mmoptctl and the bus see. */
 void manager_publish(struct manager *m);

@@ -112,13 +112,13 @@ static int on_child(sd_event_source *source, const siginfo_t *info, void *userda
 	m->epoch += lane == &m->writers;
 	r = job_collect(&lane->job, info->si_code == CLD_EXITED && info->si_status == 0, &result);
 	if (r < 0) {
-		bool writes = job_kind_writes(lane->answered->request.kind);
+		enum job_kind kind = lane->answered->request.kind;
 
-		journal(LOG_ERR, EVENT_NONE, NULL, "%s: the worker ended without a result: %s%s",
-			job_kind_name(lane->answered->request.kind), strerror(-r),
-			writes ? "; what it began is taken back" : "");
+		journal(LOG_ERR, EVENT_NONE, NULL, "%s: the worker ended without a result: %s%s", job_kind_name(kind),
+			strerror(-r), job_kind_writes(kind) ? "; what it began is taken back" : "");
 		answer(lane, r, NULL);
-		if (writes)
+		/* One that recovers and dies may do so each time: it gets another try after a pause. */
+		if (job_kind_writes(kind) && kind != JOB_RECOVER)
 			manager_submit_own(m, &(struct job_request){ .kind = JOB_RECOVER });
 	} else {
 		answer(lane, 0, &result);

@@ -170,6 +170,8 @@ static void on_written(struct manager *m, const struct job_request *request, con
 	manager_watch_unconfirmed(m, result);
 	if (request->kind == JOB_REAPPLY && result->error == -EBUSY)
 		manager_take_back_fights(m, request->only);
+	if (request->kind == JOB_RECOVER && result->error == -EBUSY)
+		manager_recover_later(m);
 	if (result->error < 0)
 		m->last_job_failed = true;
 	else
@@ -211,6 +213,8 @@ void manager_on_result(struct manager *m, const struct job_request *request, int
 		/* The record says what became of it: the recovery that follows reads it. */
 		if (job_kind_writes(request->kind) && m->unconfirmed == 0)
 			manager_release_confirm(m);
+		if (request->kind == JOB_RECOVER)
+			manager_recover_later(m);
 	} else if (job_kind_writes(request->kind)) {
 		on_written(m, request, result);
 	} else {

@@ -39,6 +39,7 @@ static void free_sources(struct manager *m)
 	sd_event_source_unref(m->drift_timer);
 	sd_event_source_unref(m->reapply_timer);
 	sd_event_source_unref(m->confirm_timer);
+	sd_event_source_unref(m->recover_timer);
 	sd_event_source_unref(m->delays_timer);
 	watch_policy_free(m->watch_policy);
 	watch_drift_free(m->watch_drift);

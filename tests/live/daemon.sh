@@ -96,6 +96,14 @@ mmopt rollback >"$WORK/out" || fail "rollback: exit $?"
 expect "taken back" "$(cat "$knob")" "$set_to"
 wait_for 40 is_settled
 
+# ---- the record is locked by another program at the deadline: it goes back all the same
+call Apply 'a{sv}' 1 confirm_within_sec t 2 >"$WORK/out"
+expect "on trial" "$(cat "$knob")" "$else_to"
+flock /run/mmopt/lock sleep 5 9>&-
+expect "still on trial" "$(cat "$knob")" "$else_to"
+wait_for 40 holds "$knob" "$set_to"
+wait_for 40 is_settled
+
 # ---- a caller that is bound to its trial and leaves
 call Apply 'a{sv}' 2 confirm_within_sec t 60 bound b true >"$WORK/out"
 wait_for 40 holds "$knob" "$set_to"
@@ -110,6 +118,21 @@ expect "as it was left" "$(cat "$knob")" "$else_to"
 start_daemon
 expect "after the next start" "$(cat "$knob")" "$set_to"
 said 'was taken back' || fail "the log does not tell of the recovery"
+
+# ---- a recovery that dies each time is not tried without end
+kill_daemon TERM
+: >"$log"
+"$MMOPTD" >>"$log" 2>&1 9>&- &
+DAEMON=$!
+end=$((SECONDS + 2))
+while [ "$SECONDS" -lt "$end" ]; do
+	# Built-ins only: a worker lives a few milliseconds.
+	read -r worker _ <"/proc/$DAEMON/task/$DAEMON/children" || true # there is no newline
+	[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null || true
+done
+n=$(grep -c 'recover: the worker ended' "$log") || fail "no recovery was killed"
+[ "$n" -le 2 ] || fail "killed and tried again $n times in 2 seconds"
+wait_for 40 has_property State differs
 
 # ---- killed while idle, and ended in order: nothing moves
 kill_daemon KILL

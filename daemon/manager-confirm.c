@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What is applied on trial: mmoptd holds the lock of those who wait, and goes back at the deadline. */
+#include <fcntl.h>
+
 #include "base/clock.h"
 #include "daemon/journal.h"
 #include "daemon/manager-internal.h"
@@ -25,8 +27,13 @@ int manager_prepare_confirm(struct manager *m)
 
 void manager_release_confirm(struct manager *m)
 {
+	struct flock none = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+
 	m->confirm_timer = sd_event_source_unref(m->confirm_timer);
 	m->unconfirmed = 0;
+	/* Not by closing it alone: a worker that has just been forked may have it open too, and recovery would see it held. */
+	if (m->confirm_fd >= 0)
+		(void)!fcntl(m->confirm_fd, F_OFD_SETLK, &none); /* closing is the next best */
 	closep(&m->confirm_fd);
 	m->confirm_fd = -EBADF;
 }
@@ -57,6 +64,9 @@ static void go_back(struct manager *m, const char *why)
 {
 	struct journal_fields fields = { .transaction = m->unconfirmed, .reason = why };
 
+	/* At its end mmoptd takes back what waits then, whatever the reason. */
+	if (m->stopping)
+		return;
 	journal(LOG_WARNING, EVENT_NOT_CONFIRMED, &fields, "Transaction %u is taken back: %s", m->unconfirmed, why);
 	/* Nobody waits for it any more: that is what recovery looks at. */
 	manager_release_confirm(m);

@@ -108,14 +108,16 @@ static void log_restored(const struct restore_item *item, enum event event, unsi
 
 static void log_back(const struct restore *restore, enum event event, const char *what)
 {
+	size_t n_right = restore->n_items - restore->n_foreign - restore->n_failed;
+
 	if (restore->n_transactions == 0)
 		return;
 	for (size_t i = 0; i < restore->n_items; i++)
 		log_restored(&restore->items[i], event, 0);
 	journal(restore->n_failed > 0 ? LOG_WARNING : LOG_NOTICE, event, NULL,
-		"%s: %zu %s back to what they were, %zu left to others, %zu failed", what,
-		restore->n_items - restore->n_foreign - restore->n_failed, restore->n_items == 1 ? "value" : "values",
-		restore->n_foreign, restore->n_failed);
+		"%s: %zu %s back to what %s, %zu left to others, %zu failed", what, n_right,
+		n_right == 1 ? "value" : "values", n_right == 1 ? "it was" : "they were", restore->n_foreign,
+		restore->n_failed);
 }
 
 static void log_failed(const struct job_request *request, const struct job_result *result)
@@ -153,7 +155,8 @@ void job_log(const struct job_request *request, const struct engine *e, const st
 		log_back(restore, EVENT_RECOVERED, "What was left unfinished or unconfirmed was taken back");
 		return;
 	case JOB_CONFIRM:
-		journal(LOG_NOTICE, EVENT_NONE, NULL, "Confirmed");
+		journal(LOG_NOTICE, EVENT_NONE, &(struct journal_fields){ .transaction = result->transaction },
+			"Transaction %u is confirmed and stays", result->transaction);
 		return;
 	case JOB_DESCRIBE:
 	case JOB_VERIFY:

@@ -109,6 +109,8 @@ void manager_dispatch(struct manager *m);
 void manager_want_check(struct manager *m, bool reset);
 /* A job of the manager's own; a failure to queue it is logged. */
 void manager_submit_own(struct manager *m, const struct job_request *request);
+/* One whose result the manager wants to see. 0 or a negative errno. */
+int manager_submit_own_for(struct manager *m, const struct job_request *request, job_done done, void *userdata);
 bool manager_is_busy(const struct manager *m); /* something is being written */
 /* Ends the event loop once what is being written is written. */
 void manager_stop(struct manager *m);

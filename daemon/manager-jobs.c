@@ -93,8 +93,11 @@ static bool is_disturbed(const struct lane *lane)
 static void answer(struct lane *lane, int error, const struct job_result *result)
 {
 	struct ticket *answered = TAKE_PTR(lane->answered);
+	bool failed = !result || result->error < 0;
 
-	manager_on_result(lane->manager, &answered->request, error, result, !is_disturbed(lane));
+	/* A caller's look goes by the files: that it failed says nothing of the policy in force. */
+	if (!failed || !answered->asked || job_kind_writes(answered->request.kind))
+		manager_on_result(lane->manager, &answered->request, error, result, !is_disturbed(lane));
 	for (struct ticket *t = answered; t; t = t->next)
 		if (t->done)
 			t->done(t->userdata, error, result);
@@ -202,7 +205,7 @@ static int dispatch_soon(struct manager *m)
 	return r < 0 ? r : 0;
 }
 
-static int queue(struct manager *m, const struct job_request *request, job_done done, void *userdata,
+static int queue(struct manager *m, const struct job_request *request, bool asked, job_done done, void *userdata,
 		 uint64_t *ret_ticket)
 {
 	struct lane *lane = lane_of(m, request);
@@ -223,7 +226,7 @@ static int queue(struct manager *m, const struct job_request *request, job_done 
 	}
 	t->number = ++m->last_ticket;
 	t->done = done;
-	t->asked = done != NULL;
+	t->asked = asked;
 	t->userdata = userdata;
 	append(&lane->waiting, t);
 	lane->n_waiting++;
@@ -239,7 +242,7 @@ static void dispatch_last(struct manager *m)
 		return;
 	if (m->unconfirmed > 0) {
 		manager_release_confirm(m);
-		if (queue(m, &(struct job_request){ .kind = JOB_RECOVER }, NULL, NULL, NULL) >= 0)
+		if (queue(m, &(struct job_request){ .kind = JOB_RECOVER }, false, NULL, NULL, NULL) >= 0)
 			run_lane(&m->writers);
 	}
 	if (!m->writers.answered)
@@ -284,12 +287,17 @@ void manager_dispatch(struct manager *m)
 int manager_submit(struct manager *m, const struct job_request *request, job_done done, void *userdata,
 		   uint64_t *ret_ticket)
 {
-	return m->stopping ? -ESHUTDOWN : queue(m, request, done, userdata, ret_ticket);
+	return m->stopping ? -ESHUTDOWN : queue(m, request, true, done, userdata, ret_ticket);
+}
+
+int manager_submit_own_for(struct manager *m, const struct job_request *request, job_done done, void *userdata)
+{
+	return m->stopping ? -ESHUTDOWN : queue(m, request, false, done, userdata, NULL);
 }
 
 void manager_submit_own(struct manager *m, const struct job_request *request)
 {
-	int r = manager_submit(m, request, NULL, NULL, NULL);
+	int r = manager_submit_own_for(m, request, NULL, NULL);
 
 	if (r < 0 && r != -ESHUTDOWN)
 		journal(LOG_ERR, EVENT_NONE, NULL, "%s: cannot be queued: %s", job_kind_name(request->kind),

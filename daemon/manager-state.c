@@ -198,6 +198,6 @@ void manager_update_files(struct manager *m)
 	if (m->conf.textfile_directory) {
 		struct job_request request = { .kind = JOB_DESCRIBE, .view = VIEW_METRICS };
 
-		(void)!manager_submit(m, &request, on_metrics, m, NULL); /* the next comparison makes them anew */
+		(void)!manager_submit_own_for(m, &request, on_metrics, m); /* the next comparison makes them anew */
 	}
 }

@@ -43,8 +43,7 @@ void manager_bus_properties_changed(struct manager_bus *b)
 {
 }
 
-int manager_submit(struct manager *m, const struct job_request *request, job_done done, void *userdata,
-		   uint64_t *ret_ticket)
+int manager_submit_own_for(struct manager *m, const struct job_request *request, job_done done, void *userdata)
 {
 	return -EOPNOTSUPP;
 }

@@ -29,6 +29,21 @@ wait_for 40 said 'the one before stays in force'
 mmopt status >"$WORK/out" 2>&1 || fail "status: exit $?"
 grep -q 'swappines' "$WORK/out" || fail "status says nothing of the policy's mistake: $(cat "$WORK/out")"
 grep -q "vm.swappiness *$set_to" "$WORK/out" || fail "status does not show the policy in force: $(cat "$WORK/out")"
+# What mmoptd does by itself goes by the policy in force, whoever is told meanwhile that the files are wrong.
+mkdir "$WORK/metrics"
+printf '[Manager]\nTextfileDirectory=%s\n' "$WORK/metrics" >/etc/mmopt/mmoptd.conf
+kill -HUP "$DAEMON"
+call Verify 'a{sv}' 0 >"$WORK/out"
+sh -c "echo $else_to >$knob"
+wait_for 40 has_property State drifted
+echo "$set_to" >"$knob"
+wait_for 40 has_property State in-sync
+call Verify 'a{sv}' 0 >"$WORK/out"
+has_property State in-sync || fail "a caller's look at a wrong policy: state $(property State)"
+wait_for 40 test -s "$WORK/metrics/mmopt.prom"
+! said 'cannot make the metrics' || fail "no metrics of the policy in force"
+rm /etc/mmopt/mmoptd.conf
+: >"$log"
 write_policy <<X
 [vm]
 swappiness = $set_to

@@ -243,6 +243,18 @@ const struct undo_entry *undo_last_entry(struct undo_store *s, const char *path)
 	return NULL;
 }
 
+const struct undo_entry *undo_last_given_back(struct undo_store *s, const char *path)
+{
+	for (size_t n = s->n_transactions; n-- > 0;) {
+		const struct transaction *t = &s->transactions[n];
+
+		for (size_t i = 0; i < t->n_entries; i++)
+			if (streq(t->entries[i].path, path))
+				return t->state == TRANSACTION_UNDONE ? &t->entries[i] : NULL;
+	}
+	return NULL;
+}
+
 const struct transaction *undo_current(struct undo_store *s)
 {
 	return s->recording ? &s->transactions[s->n_transactions - 1] : NULL;

@@ -7,9 +7,10 @@
 #include "core/kernel-io.h"
 
 /*
- * The undo record: /run/mmopt/transactions/NNNN below the root, one file per transaction of this boot, keyed by the boot id.
- * A line per event, appended by one write(2) before the kernel write it covers.  It has to outlive mmopt, not the machine:
- * what it would undo is gone with a reboot, so a completed write(2) is durable enough and nothing is synced.
+ * The undo record: /run/mmopt/transactions/NNNN below the root, one file per transaction of this boot, keyed by the
+ * boot id. A line per event, appended by one write(2) before the kernel write it covers.  It has to outlive mmopt, not
+ * the machine: what it would undo is gone with a reboot, so a completed write(2) is durable enough and nothing is
+ * synced.
  */
 
 enum transaction_state {
@@ -67,13 +68,18 @@ void undo_store_free(struct undo_store *store);
 DEFINE_CLEANUP(struct undo_store *, undo_store_free);
 
 /*
- * The transactions of this boot, oldest first; the store owns them.  A store opened for writing leaves out those that are
- * undone: they are for history.
+ * The transactions of this boot, oldest first; the store owns them.  A store opened for writing leaves out those that
+ * are undone: they are for history.
  */
 const struct transaction *undo_store_transactions(struct undo_store *store, size_t *ret_n);
 
 /* What mmopt last did to that file in this boot and has not taken back, or NULL. */
 const struct undo_entry *undo_last_entry(struct undo_store *store, const char *path);
+/*
+ * Where the last thing that mmopt did to that file was to take a transaction back: what had been on record for it, or
+ * NULL.  Its `before` is what mmopt put there.  Only a store opened for reading knows of it.
+ */
+const struct undo_entry *undo_last_given_back(struct undo_store *store, const char *path);
 
 /* Starts a transaction. Each call below appends one line. 0 or a negative errno. */
 int undo_begin(struct undo_store *store, const char *verb);
@@ -98,9 +104,10 @@ int undo_delays(struct undo_store *store, unsigned number, enum undo_delays_when
 const struct transaction *undo_current(struct undo_store *store);
 
 /*
- * The process that waits for "confirm" holds a lock of its own, for as long as it lives; the store's lock is free meanwhile.
- * undo_confirm_hold() makes /run/mmopt where it is missing and returns a file descriptor that holds the lock, -EBUSY where somebody
- * else does, or another negative errno; undo_confirm_waiting() tells whether some process does.
+ * The process that waits for "confirm" holds a lock of its own, for as long as it lives; the store's lock is free
+ * meanwhile. undo_confirm_hold() makes /run/mmopt where it is missing and returns a file descriptor that holds the
+ * lock, -EBUSY where somebody else does, or another negative errno; undo_confirm_waiting() tells whether some process
+ * does.
  */
 int undo_confirm_hold(int root_fd);
 bool undo_confirm_waiting(struct undo_store *store);

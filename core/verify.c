@@ -63,10 +63,20 @@ static int say_who_changed_it(const struct plan *plan, struct step *step, const 
 				    left, step->current));
 }
 
+/* What mmopt left there: what it wrote last, unless that was taken back and gave what is there now. NULL: nothing. */
+static const char *left_by_us(const struct undo_entry *entry, const struct step *step, struct undo_store *store)
+{
+	const struct undo_entry *back = store ? undo_last_given_back(store, step->path) : NULL;
+
+	if (back && streq(back->before, step->current))
+		return NULL;
+	return entry ? entry->after : NULL;
+}
+
 static int verify_changed(const struct plan *plan, struct step *step, struct undo_store *store)
 {
 	const struct undo_entry *entry = store ? undo_last_entry(store, step->path) : NULL;
-	const char *left = entry ? entry->after : NULL;
+	const char *left = left_by_us(entry, step, store);
 
 	if (!step->reason && left && streq(left, step->current) && streq(entry->intended, step->wanted))
 		return set_reason(step,
@@ -108,6 +118,7 @@ int plan_recall(struct plan *plan, struct undo_store *store)
 	for (size_t i = 0; i < plan->n_steps; i++) {
 		struct step *step = &plan->steps[i];
 		const struct undo_entry *e = step->action == STEP_SET ? undo_last_entry(store, step->path) : NULL;
+		const char *left;
 		int r = 0;
 
 		if (!e || !e->after)
@@ -117,9 +128,13 @@ int plan_recall(struct plan *plan, struct undo_store *store)
 			step->outcome = OUTCOME_ALREADY;
 			step->differs = false;
 			r = set_reason(step, xasprintf("the kernel holds %s for %s", step->current, step->wanted));
-		} else if (!step->reason && !streq(e->after, step->current)) {
-			r = say_who_changed_it(plan, step, e->after);
+			if (r < 0)
+				return r;
+			continue;
 		}
+		left = left_by_us(e, step, store);
+		if (!step->reason && left && !streq(left, step->current))
+			r = say_who_changed_it(plan, step, left);
 		if (r < 0)
 			return r;
 	}

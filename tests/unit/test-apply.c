@@ -450,6 +450,33 @@ static void case_25_read_only_in_a_container(void **state)
 	assert_int_equal(told, 1);
 }
 
+/* Set by somebody else, set again, and that taken back: it is mmopt itself that put the other's value there. */
+static void what_a_rollback_gives_back_is_no_drift(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+	_cleanup_(restore_clear) struct restore restore = {};
+
+	engine_apply(&e, "[vm]\nswappiness = 10\n");
+	fake_kernel_set(e.kernel, VM "swappiness", "30");
+	engine_apply(&e, "[vm]\nswappiness = 10\n");
+	engine_expect_value(&e, VM "swappiness", "10");
+	rollback(&e, false, &restore);
+	engine_expect_value(&e, VM "swappiness", "30");
+
+	/* As one who looks: with all that is on record. */
+	undo_store_free(TAKE_PTR(e.store));
+	assert_int_equal(undo_store_open(e.dir.fd, BOOT_ID, false, &e.store, NULL), 0);
+	engine_plan(&e, "[vm]\nswappiness = 10\n");
+	assert_int_equal(verify_plan(e.plan, &e.facts, e.io, e.store), 0);
+	engine_expect(&e, "vm.swappiness", OUTCOME_PENDING);
+	engine_expect_reason(&e, "vm.swappiness", "is 30, not applied yet");
+
+	fake_kernel_set(e.kernel, VM "swappiness", "31");
+	engine_plan(&e, "[vm]\nswappiness = 10\n");
+	assert_int_equal(verify_plan(e.plan, &e.facts, e.io, e.store), 0);
+	engine_expect(&e, "vm.swappiness", OUTCOME_DRIFTED);
+}
+
 static void case_26_undo_leaves_what_others_set(void **state)
 {
 	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
@@ -599,6 +626,7 @@ int main(void)
 		cmocka_unit_test(case_16_linked_pair_comes_back),
 		cmocka_unit_test(case_16_linked_pair_of_someone_else_stays),
 		cmocka_unit_test(case_25_read_only_in_a_container),
+		cmocka_unit_test(what_a_rollback_gives_back_is_no_drift),
 		cmocka_unit_test(case_26_undo_leaves_what_others_set),
 		cmocka_unit_test(case_26_taken_back_but_for_what_others_set),
 		cmocka_unit_test(test_kernel_holds_another_value),

@@ -304,6 +304,22 @@ void manager_submit_own(struct manager *m, const struct job_request *request)
 			strerror(-r));
 }
 
+/* A look that has not begun and that nobody waits for any more: who calls and leaves must not keep the others waiting. */
+static bool drop(struct lane *lane, uint64_t number)
+{
+	for (struct ticket **link = &lane->waiting; *link; link = &(*link)->next) {
+		struct ticket *t = *link;
+
+		if (t->number != number)
+			continue;
+		*link = t->next;
+		lane->n_waiting--;
+		ticket_free(t);
+		return true;
+	}
+	return false;
+}
+
 static bool forget(struct ticket *t, uint64_t number)
 {
 	for (; t; t = t->next) {
@@ -317,11 +333,8 @@ static bool forget(struct ticket *t, uint64_t number)
 
 void manager_forget(struct manager *m, uint64_t number)
 {
-	struct lane *lanes[] = { &m->readers, &m->writers };
-
-	for (size_t i = 0; i < ARRAY_SIZE(lanes); i++)
-		if (forget(lanes[i]->waiting, number) || forget(lanes[i]->answered, number))
-			return;
+	if (!drop(&m->readers, number) && !forget(m->readers.answered, number) && !forget(m->writers.waiting, number))
+		(void)forget(m->writers.answered, number); /* or it is being answered */
 }
 
 void manager_want_check(struct manager *m, bool reset)

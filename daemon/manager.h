@@ -41,7 +41,7 @@ int manager_run(struct manager *m);
 typedef void (*job_done)(void *userdata, int error, const struct job_result *result);
 int manager_submit(struct manager *m, const struct job_request *request, job_done done, void *userdata,
 		   uint64_t *ret_ticket);
-/* The caller has gone: done will not be called.  The job itself goes on. */
+/* The caller has gone: done will not be called.  A job that writes, or has begun, goes on. */
 void manager_forget(struct manager *m, uint64_t ticket);
 
 /*

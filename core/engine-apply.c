@@ -24,6 +24,12 @@ static size_t count_writes(const struct plan *plan)
 	return n;
 }
 
+/* What to do about it, behind the error. */
+static const char *needs_root(int error)
+{
+	return (error == -EACCES || error == -EPERM) && geteuid() != 0 ? " (this needs root)" : "";
+}
+
 /*
  * The record of what is done comes first: without one nothing may be written, and with nothing to write none is needed.
  */
@@ -34,8 +40,8 @@ static int refuse_unrecorded(struct engine *e, int error)
 	if (n == 0)
 		return 0;
 	return diag_error(e->diags, error,
-			  "%zu %s cannot be set from here: the undo record in /run/mmopt cannot be written: %s", n,
-			  n == 1 ? "item" : "items", strerror(-error));
+			  "%zu %s cannot be set from here: the undo record in /run/mmopt cannot be written: %s%s", n,
+			  n == 1 ? "item" : "items", strerror(-error), needs_root(error));
 }
 
 /* Two transactions that wait would have to be undone in order. */
@@ -182,7 +188,8 @@ static int open_record(struct engine *e, struct restore *ret_recovered)
 	/* Who waited for one of them decides about that one, also at its deadline: recovery would come first then. */
 	r = e->only_transaction > 0 ? engine_lock_store(e) : engine_write_store(e, ret_recovered);
 	if (r < 0 && is_write_protected(r) && e->diags->n_errors == errors_before)
-		diag_error(e->diags, r, "the undo record in /run/mmopt cannot be written: %s", strerror(-r));
+		diag_error(e->diags, r, "the undo record in /run/mmopt cannot be written: %s%s", strerror(-r),
+			   needs_root(r));
 	return r;
 }
 

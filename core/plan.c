@@ -292,8 +292,8 @@ static int leave_to_daemon(struct step *step, const struct facts *facts, bool ho
 	step->differs = true;
 	step->cost_bytes = hold ? signed_of(bytes) : -signed_of(bytes);
 	return step_settle(step, STEP_KEEP, OUTCOME_PENDING,
-			   xasprintf(hold ? "mmoptd takes it (%s) once the policy is applied"
-					  : "mmoptd lets go of it (%s) once the policy is applied",
+			   xasprintf(hold ? "mmoptd takes it (%s) as soon as it has read the policy"
+					  : "mmoptd lets go of it (%s) as soon as it has read the policy",
 				     format_size_exact(bytes, size)));
 }
 

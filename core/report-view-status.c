@@ -92,7 +92,7 @@ static void add_confirmation(struct report *r, const struct transaction *t, bool
 	}
 	if (!waiting) {
 		report_boolean(r, "confirm_waiting", NULL, false);
-		report_text_only(r, "Not confirmed", "nobody waits for it any more: the next apply takes it back");
+		report_text_only(r, "Not confirmed", "nobody waits for it any more: the next change takes it back");
 		return;
 	}
 	left = t->deadline_sec > now_sec ? t->deadline_sec - now_sec : 0;

@@ -118,8 +118,8 @@ static int load_policy(struct manager *m, struct diag_list *diags)
 	policy_free(m->policy);
 	m->policy = TAKE_PTR(e.policy);
 	free(TAKE_PTR(m->policy_error));
-	journal(LOG_INFO, EVENT_POLICY_LOADED, NULL, "Policy loaded: %zu settings from %zu files",
-		m->policy->n_settings, m->policy->n_files);
+	journal(LOG_INFO, EVENT_POLICY_LOADED, NULL, "Policy loaded: settings: %zu, files: %zu", m->policy->n_settings,
+		m->policy->n_files);
 	return 0;
 }
 
@@ -259,8 +259,10 @@ static int claim(struct manager *m)
 	if (m->root_fd < 0)
 		return fail(-errno, "/");
 	r = live_state_hold(m->root_fd);
-	if (r == -EBUSY)
-		return fail(r, "another mmoptd is running (/run/mmopt/daemon.lock is held)");
+	if (r == -EBUSY) {
+		journal(LOG_ERR, EVENT_NONE, NULL, "another mmoptd is running: /run/mmopt/daemon.lock is held");
+		return r;
+	}
 	if (r < 0)
 		return fail(r, "/run/mmopt/daemon.lock");
 	m->running_lock_fd = r;

@@ -104,7 +104,7 @@ kill -KILL "$waiter"
 wait "$waiter" 2>/dev/null || true
 on status
 exits 0
-out_has "the next apply takes it back"
+out_has "the next change takes it back"
 ! grep -qF in-sync "$WORK/out" || fail "what is about to be taken back is no state to be in"
 on status --json
 document 'd["verdict"] == "unconfirmed" and d["confirm_waiting"] is False and d["confirm_left_sec"] is None'

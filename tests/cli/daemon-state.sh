@@ -43,7 +43,7 @@ state() {
 state 'mmopt-daemon 1\t812\t0\t1700000000\nend\n'
 on plan
 exits 2
-out_has "mmoptd takes it (2M) once the policy is applied"
+out_has "mmoptd takes it (2M) as soon as it has read the policy"
 on apply --json
 exits 0
 document 'd["verdict"] == "done" and d["to_change_count"] == 1'

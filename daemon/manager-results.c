@@ -56,7 +56,9 @@ static void on_compared(struct manager *m, const struct job_result *result, bool
 	take_common(m, result);
 	m->compared = true;
 	m->differs = result->exit_status != 0;
-	m->memory_bytes = result->memory_bytes;
+	/* Later changes are on_memory_changed()'s to see: it has yet to act on them. */
+	if (m->memory_bytes == 0)
+		m->memory_bytes = result->memory_bytes;
 	r = manager_compare_items(m, result, reset);
 	if (r < 0)
 		journal(LOG_ERR, EVENT_NONE, NULL, "cannot keep what was found: %s", strerror(-r));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Callers who leave before their turn. */
+/* Callers who leave before their turn; and what a comparison leaves to others. */
 #include "tests/unit/test.h"
 
 #include "daemon/manager-internal.h"
@@ -61,12 +61,28 @@ static void what_writes_is_done_all_the_same(void **state)
 	assert_true(m->writers.waiting->asked);
 }
 
+/* While memory settles: what follows from it is done when it has settled, and not passed over as known. */
+static void a_comparison_does_not_take_note_of_new_memory(void **state)
+{
+	static const struct job_request request = { .kind = JOB_VERIFY };
+	struct job_result result = { .memory_bytes = 1000 };
+	struct manager *m = *state;
+
+	manager_on_result(m, &request, 0, &result, true);
+	assert_true(m->compared);
+	assert_int_equal(m->memory_bytes, 1000);
+	result.memory_bytes = 2000;
+	manager_on_result(m, &request, 0, &result, true);
+	assert_int_equal(m->memory_bytes, 1000);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_look_for_nobody_is_dropped),
 		TEST(what_writes_is_done_all_the_same),
+		TEST(a_comparison_does_not_take_note_of_new_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,21 +30,39 @@ static int version(void)
 	return EXIT_SUCCESS;
 }
 
-static void run(struct engine *e, struct job_result *result)
+/* The last transaction there is, or 0. */
+static unsigned last_transaction(const struct engine *e)
 {
-	struct engine_apply_options options = { .verb = "apply" };
-	_cleanup_(report_freep) struct report *report = NULL;
 	const struct transaction *t;
 	size_t n = 0;
+
+	t = undo_store_transactions(e->store, &n);
+	return n > 0 ? t[n - 1].number : 0;
+}
+
+static int before_writing(void *userdata, struct engine *e)
+{
+	unsigned *before = userdata;
+
+	*before = last_transaction(e);
+	return 0;
+}
+
+static void run(struct engine *e, struct job_result *result)
+{
+	unsigned before = 0;
+	struct engine_apply_options options = { .verb = "apply",
+						.before_writing = before_writing,
+						.userdata = &before };
+	_cleanup_(report_freep) struct report *report = NULL;
 
 	result->error = engine_open(e, NULL, &result->diags);
 	if (result->error >= 0)
 		result->error = engine_apply(e, &options, &result->apply_result, &report);
 	if (result->error < 0 || !e->store)
 		return;
-	t = undo_store_transactions(e->store, &n);
-	result->transaction = n > 0 ? t[n - 1].number : 0;
-	result->changed = n > 0;
+	result->transaction = last_transaction(e);
+	result->changed = result->transaction != before;
 }
 
 int main(int argc, char **argv)

@@ -158,8 +158,12 @@ static int start(struct lane *lane)
 	if (r < 0)
 		return r;
 	r = sd_event_add_child(m->event, &lane->child, lane->job.pid, WEXITED, on_child, lane);
-	if (r >= 0)
+	if (r >= 0) {
+		/* "applying": who was told of that state has to be told of its end too. */
+		if (lane == &m->writers)
+			manager_bus_properties_changed(m->bus);
 		return 0;
+	}
 	/* Nobody would ever hear of it. */
 	kill(lane->job.pid, SIGKILL);
 	waitpid(lane->job.pid, NULL, 0);

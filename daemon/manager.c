@@ -126,25 +126,28 @@ static int load_policy(struct manager *m, struct diag_list *diags)
 static void on_memory_changed(void *userdata);
 static void on_policy_changed(void *userdata);
 
-/* Those that follow mmoptd.conf. */
-static void set_watches(struct manager *m)
+/* Those that follow mmoptd.conf.  Memory that is just settling is not forgotten by a reload. */
+static void set_watches(struct manager *m, uint64_t settle_usec_before)
 {
 	int r;
 
+	manager_arm_drift_timer(m);
+	if (m->watch_memory && m->conf.memory_settle_usec == settle_usec_before)
+		return;
 	watch_memory_free(TAKE_PTR(m->watch_memory));
 	r = watch_memory_new(m->event, m->conf.memory_settle_usec, on_memory_changed, m, &m->watch_memory);
 	if (r < 0)
 		fail(r, "memory that comes or goes will not be noticed");
-	manager_arm_drift_timer(m);
 }
 
 int manager_reload(struct manager *m, struct diag_list *diags)
 {
+	uint64_t settle_usec = m->conf.memory_settle_usec;
 	int r = load_conf(m);
 
 	if (r < 0)
 		return r;
-	set_watches(m);
+	set_watches(m, settle_usec);
 	r = load_policy(m, diags);
 	if (r >= 0) {
 		manager_forgive(m);
@@ -280,7 +283,7 @@ static void start_watches(struct manager *m)
 	r = watch_drift_new(m->event, manager_on_write_seen, m, &m->watch_drift);
 	if (r < 0)
 		fail(r, "changes by others will be noticed from time to time only");
-	set_watches(m);
+	set_watches(m, 0);
 }
 
 static int start(struct manager *m)

@@ -134,21 +134,6 @@ start_daemon
 expect "after the next start" "$(cat "$knob")" "$set_to"
 said 'was taken back' || fail "the log does not tell of the recovery"
 
-# ---- a recovery that dies each time is not tried without end
-kill_daemon TERM
-: >"$log"
-"$MMOPTD" >>"$log" 2>&1 9>&- &
-DAEMON=$!
-end=$((SECONDS + 2))
-while [ "$SECONDS" -lt "$end" ]; do
-	# Built-ins only: a worker lives a few milliseconds.
-	read -r worker _ <"/proc/$DAEMON/task/$DAEMON/children" || true # there is no newline
-	[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null || true
-done
-n=$(grep -c 'recover: the worker ended' "$log") || fail "no recovery was killed"
-[ "$n" -le 2 ] || fail "killed and tried again $n times in 2 seconds"
-wait_for 40 has_property State differs
-
 # ---- killed while idle, and ended in order: nothing moves
 kill_daemon KILL
 start_daemon

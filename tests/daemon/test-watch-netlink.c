@@ -9,7 +9,7 @@
 #include "knobs.h"
 
 #define BLOCKS "/sys/devices/system/memory"
-#define SETTLE_USEC (200 * USEC_PER_MSEC)
+#define SETTLE_USEC (800 * USEC_PER_MSEC)
 /* Quiet for so long means that nothing comes: the event loop may be late by a quarter of a second, to be so together with others. */
 #define QUIET_USEC (SETTLE_USEC + 500 * USEC_PER_MSEC)
 

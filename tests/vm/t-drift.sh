@@ -83,11 +83,11 @@ printf '[Service]\nCapabilityBoundingSet=\n' >/etc/systemd/system/mmoptd.service
 systemctl daemon-reload
 expect "restart without capabilities" systemctl restart mmoptd.service
 wait_for 40 "in order" has_property State in-sync
-echo 61 >"$knob"
-wait_for 20 "a journal entry" has_drift_of vm.swappiness 61
-expect_match "text" "$(drift_entries | tail -n 1)" 'from 11 to 61 by an unknown process'
+echo always >"$thp"
+wait_for 20 "a journal entry" has_drift_of thp.enabled always
+expect_match "text" "$(drift_entries | tail -n 1)" 'from madvise to always by an unknown process'
 expect_match "status" "$(mmoptctl status)" 'unknown process'
-echo 11 >"$knob"
+echo madvise >"$thp"
 wait_for 20 "in order again" has_property State in-sync
 rm -r /etc/systemd/system/mmoptd.service.d
 systemctl daemon-reload

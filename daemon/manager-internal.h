@@ -60,6 +60,7 @@ struct manager {
 	int running_lock_fd;
 
 	struct lane readers, writers;
+	sd_event_source *dispatch; /* looks what can be started, once */
 	uint64_t last_ticket;
 	uint64_t epoch;	   /* counts the beginnings and ends of jobs that write */
 	bool check_wanted; /* compare the machine with the policy when nothing is being written */

@@ -195,7 +195,6 @@ static bool may_check(const struct manager *m)
 
 static int on_dispatch(sd_event_source *source, void *userdata)
 {
-	sd_event_source_unref(source);
 	manager_dispatch(userdata);
 	return 0;
 }
@@ -203,9 +202,12 @@ static int on_dispatch(sd_event_source *source, void *userdata)
 /* From the event loop, so that no caller is answered before its own call has returned. */
 static int dispatch_soon(struct manager *m)
 {
-	sd_event_source *source;
-	int r = sd_event_add_defer(m->event, &source, on_dispatch, m);
+	int r;
 
+	if (m->dispatch)
+		r = sd_event_source_set_enabled(m->dispatch, SD_EVENT_ONESHOT);
+	else
+		r = sd_event_add_defer(m->event, &m->dispatch, on_dispatch, m);
 	return r < 0 ? r : 0;
 }
 

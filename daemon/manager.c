@@ -35,6 +35,7 @@ int manager_new(struct manager **ret)
 
 static void free_sources(struct manager *m)
 {
+	sd_event_source_unref(m->dispatch);
 	sd_event_source_unref(m->check_timer);
 	sd_event_source_unref(m->drift_timer);
 	sd_event_source_unref(m->reapply_timer);

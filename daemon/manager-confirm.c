@@ -67,7 +67,7 @@ static void go_back(struct manager *m, const char *why)
 	/* At its end mmoptd takes back what waits then, whatever the reason. */
 	if (m->stopping)
 		return;
-	journal(LOG_WARNING, EVENT_NOT_CONFIRMED, &fields, "Transaction %u is taken back: %s", m->unconfirmed, why);
+	journal(LOG_WARNING, EVENT_NOT_CONFIRMED, &fields, "Taking transaction %u back: %s", m->unconfirmed, why);
 	/* Nobody waits for it any more: that is what recovery looks at. */
 	manager_release_confirm(m);
 	manager_submit_own(m, &(struct job_request){ .kind = JOB_RECOVER });

@@ -118,7 +118,7 @@ static int on_child(sd_event_source *source, const siginfo_t *info, void *userda
 		enum job_kind kind = lane->answered->request.kind;
 
 		journal(LOG_ERR, EVENT_NONE, NULL, "%s: the worker ended without a result: %s%s", job_kind_name(kind),
-			strerror(-r), job_kind_writes(kind) ? "; what it began is taken back" : "");
+			strerror(-r), job_kind_writes(kind) ? "; taking back what it began" : "");
 		answer(lane, r, NULL);
 		/* One that recovers and dies may do so each time: it gets another try after a pause. */
 		if (job_kind_writes(kind) && kind != JOB_RECOVER)

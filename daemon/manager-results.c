@@ -95,8 +95,8 @@ static void on_pressure(void *userdata)
 	struct manager *m = userdata;
 
 	journal(LOG_WARNING, EVENT_GUARD, NULL,
-		"Tasks stall for memory for more than %g%% of the time (GuardAfterApply=): the huge page pools that have just "
-		"grown are given back",
+		"Tasks stall for memory for more than %g%% of the time (GuardAfterApply=): giving back the huge page pools that "
+		"have just grown",
 		m->conf.guard_permyriad / 100.0);
 	manager_submit_own(m, &(struct job_request){ .kind = JOB_GIVE_BACK_POOLS, .format = FORMAT_JSON_SHORT });
 }

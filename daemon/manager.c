@@ -212,8 +212,8 @@ static void on_memory_changed(void *userdata)
 		return;
 	journal(LOG_NOTICE, EVENT_MEMORY_CHANGED, NULL, "Memory changed from %s to %s: %s",
 		format_bytes((int64_t)m->memory_bytes, from), format_bytes((int64_t)now, to),
-		m->conf.on_memory_change == ON_CHANGE_APPLY ? "values given as a share of it are set anew"
-							    : "values given as a share of it are off now");
+		m->conf.on_memory_change == ON_CHANGE_APPLY ? "setting values given as a share of it anew"
+							    : "values given as a share of it stay as they were");
 	m->memory_bytes = now;
 	/* A [Match] may ask for the size of memory. */
 	if (load_policy(m, &diags) >= 0)
@@ -268,7 +268,8 @@ static int claim(struct manager *m)
 		return r;
 	}
 	if (r < 0)
-		return fail(r, "/run/mmopt/daemon.lock");
+		return fail(r,
+			    geteuid() == 0 ? "/run/mmopt/daemon.lock" : "/run/mmopt/daemon.lock (mmoptd needs root)");
 	m->running_lock_fd = r;
 	return 0;
 }

@@ -31,8 +31,10 @@ def at(name, text, match):
 
 def spdx(name, text):
     source = is_c(name) or name.endswith(('.py', '.sh', 'meson.build', '.zsh', '.bash')) or text.startswith('#!')
-    if source and not any('SPDX-License-Identifier: LGPL-2.1-or-later' in line for line in text.split('\n')[:2]):
-        return [f'{name}: no "SPDX-License-Identifier: LGPL-2.1-or-later" in the first two lines']
+    # What is compiled into the kernel has the kernel's licence.
+    wanted = 'SPDX-License-Identifier: ' + ('GPL-2.0-only' if name.startswith('kernel-patches/') else 'LGPL-2.1-or-later')
+    if source and not any(wanted in line for line in text.split('\n')[:2]):
+        return [f'{name}: no "{wanted}" in the first two lines']
     return []
 
 
@@ -80,7 +82,8 @@ def machine_paths(name, text):
 CHECKS = (
     # rule, name, a bad sample (file name, text), good samples that must pass
     (spdx, 'every source names its licence', ('core/a.c', 'int a;\n'),
-     [('core/a.c', '/* SPDX-License-Identifier: LGPL-2.1-or-later */\n')]),
+     [('core/a.c', '/* SPDX-License-Identifier: LGPL-2.1-or-later */\n'),
+      ('kernel-patches/a.c', '// SPDX-License-Identifier: GPL-2.0-only\n')]),
     (white_space, 'no white space at line ends, a newline at the end', ('a.md', 'text \n'), [('a.md', 'text\n')]),
     (line_ends, 'no CRLF', ('a.md', 'text\r\n'), [('a.md', 'text\n')]),
     (unfinished, 'nothing is marked as unfinished', ('a.md', 'TO' + 'DO: more\n'), [('a.md', 'todo lists\n')]),

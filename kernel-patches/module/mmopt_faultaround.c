@@ -328,7 +328,7 @@ static int __init fa_check_name(void)
 	ret = kern_path(FA_DIR, LOOKUP_FOLLOW, &path);
 	if (ret) {
 		pr_err(FA_DIR " cannot be looked at: %pe\n", ERR_PTR(ret));
-		return ret;
+		return -ENODEV;
 	}
 	proc = path.dentry->d_sb->s_magic == PROC_SUPER_MAGIC;
 	path_put(&path);

@@ -4,7 +4,6 @@
  *        fa-probe cost FILE A B N    N times in turn writes A and B to FILE and measures a fault: "A-NS B-NS", the least of each
  * It shares nothing with mmopt's own probe, which is measured against it.
  */
-#define _GNU_SOURCE
 #include <err.h>
 #include <fcntl.h>
 #include <stdbool.h>

@@ -10,6 +10,8 @@ import shutil
 import time
 
 UNUSED_DAYS = 14
+# "source-" and "build-" are those of kernel-patches/build: Debian's sources, and what a killed build left behind.
+KINDS = ('kernel-', 'selftests-', 'headers-', 'module-', 'rootfs-', 'image-', 'source-', 'build-')
 
 
 class PrepareError(Exception):
@@ -58,7 +60,7 @@ def remove_unused(now=None):
     limit = (now or time.time()) - UNUSED_DAYS * 86400
     for name in os.listdir(folder()):
         path = os.path.join(folder(), name)
-        if os.path.isdir(path) and name.startswith(('kernel-', 'rootfs-', 'image-')) and os.stat(path).st_mtime < limit:
+        if os.path.isdir(path) and name.startswith(KINDS) and os.stat(path).st_mtime < limit:
             shutil.rmtree(path, ignore_errors=True)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path + '.lock')

@@ -6,7 +6,11 @@ import os
 import re
 import shlex
 
-KERNELS = ('6.1', '6.12')
+# Debian's own, and what a test gets that names none.
+DEBIAN_KERNELS = ('6.1', '6.12')
+# Built from Debian's source: kernel-patches/build and its options.
+VARIANTS = {'plain': ('--plain',), 'patched': (), 'plain-debug': ('--plain', '--debug'), 'debug': ('--debug',)}
+KERNELS = (*DEBIAN_KERNELS, *(f'{version}-{variant}' for version in DEBIAN_KERNELS for variant in VARIANTS))
 UNITS = {'': 1, 'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
 
 
@@ -17,8 +21,9 @@ class HeaderError(Exception):
 @dataclasses.dataclass
 class Wants:
     """Sizes in bytes, times in seconds."""
-    kernel: list = dataclasses.field(default_factory=lambda: list(KERNELS))
+    kernel: list = dataclasses.field(default_factory=lambda: list(DEBIAN_KERNELS))
     mem: int = 1 << 30
+    swap: int = 0
     hotplug: bool = False
     numa: int = 1
     smp: int = 2
@@ -28,6 +33,9 @@ class Wants:
     files: list = dataclasses.field(default_factory=list)
     built: list = dataclasses.field(default_factory=list)
     preboot: bool = False
+    bare: bool = False
+    selftests: bool = False
+    module: bool = False
     timeout: int = 300
     taint: int = 0
     trouble: str = ''
@@ -57,14 +65,14 @@ def pattern(text):
 def kernels(text):
     names = text.split(',')
     if not set(names) <= set(KERNELS) or len(names) != len(set(names)):
-        raise ValueError('names other kernels than ' + ' and '.join(KERNELS))
+        raise ValueError('names other kernels than ' + ' '.join(KERNELS))
     return names
 
 
-CONVERT = {'kernel': kernels, 'mem': size, 'numa': number, 'smp': number, 'cpu': str, 'append': str, 'timeout': number,
+CONVERT = {'kernel': kernels, 'mem': size, 'swap': size, 'numa': number, 'smp': number, 'cpu': str, 'append': str, 'timeout': number,
            'enable': lambda text: text.split(','), 'files': lambda text: text.split(','), 'built': lambda text: text.split(','),
            'taint': number, 'trouble': pattern}
-FLAGS = ('hotplug', 'preboot')
+FLAGS = ('hotplug', 'preboot', 'bare', 'selftests', 'module')
 
 
 def read_word(wants, word):
@@ -78,6 +86,18 @@ def read_word(wants, word):
         setattr(wants, key, CONVERT[key](value))
     else:
         raise ValueError('is not known; keys: ' + ' '.join(f'{key}=' for key in CONVERT) + ' ' + ' '.join(FLAGS))
+
+
+def find_contradiction(wants):
+    """What cannot be had together, '' where all can."""
+    if wants.numa > wants.smp:
+        return f'{wants.numa} nodes need as many CPUs'
+    if wants.bare and (wants.enable or wants.preboot):
+        return 'bare is without systemd: neither enable= nor preboot'
+    debug = [kernel for kernel in wants.kernel if kernel.endswith('-debug')]
+    if debug and not wants.bare:
+        return f'{debug[0]} cannot run systemd; it needs bare'
+    return ''
 
 
 def parse(name, text):
@@ -100,8 +120,9 @@ def parse(name, text):
                 raise HeaderError(f'{name}:{n}: "{word}" {error}') from error
     if wants is None:
         raise HeaderError(f'{name}:1: no line "# vm: KEY=VALUE..." among the comments at its top')
-    if wants.numa > wants.smp:
-        raise HeaderError(f'{name}:1: {wants.numa} nodes need as many CPUs')
+    contradiction = find_contradiction(wants)
+    if contradiction:
+        raise HeaderError(f'{name}:1: {contradiction}')
     return wants
 
 

@@ -45,11 +45,12 @@ def memory_arguments(wants):
                         '-numa', f'node,nodeid={node},memdev=ram{node}{cpus}')
 
 
-def disk_arguments(folder):
-    """Root overlay, job (files for the guest) and out (files from it) as three namespaces: NVMe is built into Debian's kernels."""
+def disk_arguments(wants, folder):
+    """Root overlay, job (files for the guest), out (files from it) and swap as namespaces: NVMe is built into Debian's kernels."""
+    disks = [('root', 'overlay.qcow2', 'qcow2'), ('job', 'job.tar', 'raw,read-only=on'), ('out', 'out.img', 'raw')]
+    disks += [('swap', 'swap.img', 'raw')] if wants.swap else []
     yield from ('-device', 'nvme,id=nvme0,serial=vmrun')
-    for n, (name, file, kind) in enumerate((('root', 'overlay.qcow2', 'qcow2'), ('job', 'job.tar', 'raw,read-only=on'),
-                                            ('out', 'out.img', 'raw')), 1):
+    for n, (name, file, kind) in enumerate(disks, 1):
         yield from ('-drive', f'if=none,id={name},file={folder}/{file},cache=unsafe,discard=unmap,format={kind}',
                     '-device', f'nvme-ns,bus=nvme0,nsid={n},drive={name}')
 
@@ -59,7 +60,7 @@ def command(wants, vmlinux, folder, append, console_log, fds):
     args = ['qemu-system-x86_64', '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot', '-machine', 'pc',
             '-accel', 'tcg,thread=multi', '-cpu', wants.cpu, '-device', 'pvpanic']
     args += memory_arguments(wants)
-    args += disk_arguments(folder)
+    args += disk_arguments(wants, folder)
     args += ['-chardev', f'socket,id=console,fd={fds["console"]},logfile={console_log},logappend=on',
              '-chardev', f'socket,id=agent,fd={fds["agent"]}', '-chardev', f'socket,id=monitor,fd={fds["monitor"]}',
              '-device', 'isa-serial,chardev=console', '-device', 'isa-serial,chardev=agent',

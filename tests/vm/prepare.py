@@ -1,69 +1,20 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Kernels, root file system and disk image of the test machine."""
 
+import collections
 import concurrent.futures
 import os
 import re
-import subprocess
 
 import cache
+import header
+import kernels
 from cache import PrepareError
+from kernels import apt, apt_field, script
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# The defect of 6.12.114 and later (freeing an HVO page corrupts it) is what the tests on 6.12 are about, so no older one will do.
-HVO_DEFECT_KERNELS = [f'linux-image-6.12.{n}+deb12-cloud-amd64' for n in (117, 116, 115, 114)]
-NEWEST_6_1 = 'linux-image-cloud-amd64'
 PROGRAMS = {'qemu-system-x86_64': 'qemu-system-x86', 'qemu-img': 'qemu-utils', 'mmdebstrap': 'mmdebstrap', 'xz': 'xz-utils',
-            'lz4': 'lz4', 'zstd': 'zstd', 'depmod': 'kmod', 'mke2fs': 'e2fsprogs', 'debugfs': 'e2fsprogs'}
-
-
-def script(*command):
-    """Runs one of the make-* scripts; its output only where it fails."""
-    done = subprocess.run([os.path.join(HERE, command[0]), *command[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors='backslashreplace', check=False)
-    if done.returncode:
-        end = '\n'.join(done.stdout.splitlines()[-20:])
-        raise PrepareError(f'{command[0]}: exit status {done.returncode}:\n{end}')
-
-
-def apt(*command):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          env={**os.environ, 'LC_ALL': 'C'})
-    return done.stdout if done.returncode == 0 else ''
-
-
-def apt_field(package, field):
-    """A field of the newest version that apt knows, '' where it knows none."""
-    match = re.search(rf'^{field}: *(.*)$', apt('apt-cache', 'show', '--no-all-versions', package), re.M)
-    return match[1] if match else ''
-
-
-def newest_6_1():
-    """(package, version) that Debian's cloud kernel metapackage stands for."""
-    match = re.search(r'(linux-image-6\.1\.\S+) \(= ([^)]+)\)', apt_field(NEWEST_6_1, 'Depends'))
-    if not match:
-        raise PrepareError(f'{NEWEST_6_1} depends on no kernel 6.1: "{apt_field(NEWEST_6_1, "Depends")}"')
-    return match[1], match[2]
-
-
-def newest_6_12():
-    """(package, version) of a 6.12 that has the HVO defect."""
-    for package in HVO_DEFECT_KERNELS:
-        version = apt_field(package, 'Version')
-        if version:
-            return package, version
-    raise PrepareError('Debian has none of the kernels 6.12.114 to 6.12.117 any more: ' + ' '.join(HVO_DEFECT_KERNELS))
-
-
-KERNELS = {'6.1': newest_6_1, '6.12': newest_6_12}
-
-
-def kernel(name):
-    """The folder with vmlinux, release and modules of kernel 'name'."""
-    package, version = KERNELS[name]()
-    inputs = [package, version, cache.file_hash(os.path.join(HERE, 'make-kernel')),
-              cache.file_hash(os.path.join(HERE, 'unpack-vmlinux'))]
-    return cache.entry('kernel', inputs, lambda new: script('make-kernel', new, f'{package}={version}'))
+            'lz4': 'lz4', 'zstd': 'zstd', 'depmod': 'kmod', 'mke2fs': 'e2fsprogs', 'debugfs': 'e2fsprogs', 'mkswap': 'util-linux'}
 
 
 def guest_packages():
@@ -88,14 +39,14 @@ def rootfs():
     return os.path.join(path, 'rootfs.tar')
 
 
-def image(rootfs_tar, kernels):
+def image(rootfs_tar, folders):
     """The raw disk with this root file system and the modules of these kernels."""
     guest = os.path.join(HERE, 'guest')
     # test-lib.sh comes with the test.
-    inputs = [rootfs_tar, sorted(kernels), cache.file_hash(os.path.join(HERE, 'make-image')),
+    inputs = [rootfs_tar, sorted(folders), cache.file_hash(os.path.join(HERE, 'make-image')),
               {name: cache.file_hash(os.path.join(guest, name)) for name in sorted(os.listdir(guest)) if name != 'test-lib.sh'}]
     path = cache.entry('image', inputs,
-                       lambda new: script('make-image', os.path.join(new, 'disk.raw'), rootfs_tar, *sorted(kernels)))
+                       lambda new: script('make-image', os.path.join(new, 'disk.raw'), rootfs_tar, *sorted(folders)))
     return os.path.join(path, 'disk.raw')
 
 
@@ -107,22 +58,47 @@ def check_host():
         raise PrepareError('missing: ' + ', '.join(missing) + '; tools/install-packages build test')
     if os.geteuid() != 0:
         raise PrepareError('making the disk image needs root')
-    if not apt_field('mmdebstrap', 'Version') or not apt_field(NEWEST_6_1, 'Version'):
+    if not apt_field('mmdebstrap', 'Version') or not apt_field(kernels.NEWEST_6_1, 'Version'):
         apt('apt-get', '-q', 'update')
 
 
-def prepare():
-    """({kernel name: folder}, image, {kernel name: why it is not there}); one image serves all tests."""
+class Prepared:
+    """Folder of each kernel, path of each (kernel, extra), the image; under the same keys, why something is not there."""
+
+    def __init__(self):
+        self.paths, self.missing, self.image = {}, {}, None
+
+    def make(self, key, function, name):
+        try:
+            self.paths[key] = function(name)
+        except PrepareError as error:
+            self.missing[key] = str(error)
+
+
+def keys(wanted):
+    """What has to be made, in this order, for these (kernel, wants)."""
+    found = dict.fromkeys((*header.DEBIAN_KERNELS, *(name for name in header.KERNELS if any(name == kernel for kernel, _ in wanted))))
+    extras = [(kernel, extra) for kernel, wants in wanted for extra in kernels.EXTRAS if getattr(wants, extra)]
+    return [*found, *dict.fromkeys(extras)]
+
+
+def prepare(wanted):
+    """All that these (kernel, wants) take; one image serves all tests."""
     check_host()
-    kernels, missing = {}, {}
+    prepared, chains = Prepared(), collections.defaultdict(list)
+    # Kernels of one version one after the other, as each finds in ccache what the one before it has compiled.
+    for key in keys(wanted):
+        name = key if isinstance(key, str) else key[0]
+        chains[name.split('-')[0]].append((key, kernels.kernel if key == name else kernels.EXTRAS[key[1]], name))
+
+    def make_chain(chain):
+        for step in chain:
+            prepared.make(*step)
+
     with concurrent.futures.ThreadPoolExecutor() as pool:
         root = pool.submit(rootfs)
-        futures = {name: pool.submit(kernel, name) for name in KERNELS}
-        for name, future in futures.items():
-            try:
-                kernels[name] = future.result()
-            except PrepareError as error:
-                missing[name] = str(error)
-        disk = image(root.result(), kernels.values())
+        for done in [pool.submit(make_chain, chain) for chain in chains.values()]:
+            done.result()
+        prepared.image = image(root.result(), [prepared.paths[name] for name in header.DEBIAN_KERNELS if name in prepared.paths])
     cache.remove_unused()
-    return kernels, disk, missing
+    return prepared

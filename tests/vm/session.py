@@ -34,8 +34,8 @@ def find_trouble(lines, allowed):
 
 
 class Session:
-    """inputs: name, script, build, kernel (folder), image, wants, trees, debs, folder (for all results), factor (for time limits),
-    show (console lines go to stdout)."""
+    """inputs: name, script, build, kernel (folder), extras (paths of what is put beside the test), image, wants, trees, debs,
+    folder (for all results), factor (for time limits), show (console lines go to stdout)."""
 
     def __init__(self, inputs):
         self.inputs, self.wants, self.folder = inputs, inputs.wants, inputs.folder
@@ -70,19 +70,26 @@ class Session:
             if not os.path.exists(os.path.join(inputs.build, name)):
                 raise TestFailed(f'built= names what is not in {inputs.build}: {name}')
             shutil.copy(os.path.join(inputs.build, name), job)
+        for extra in inputs.extras:
+            subprocess.run(['cp', '-a', extra, job], check=True)
+        self.write_orders(job)
+        for tree in inputs.trees:
+            subprocess.run(['cp', '-a', tree + '/.', root], check=True)
+
+    def write_orders(self, job):
+        """What guest/init and the agent look for."""
+        inputs, wants = self.inputs, self.wants
         if inputs.debs:
             os.mkdir(os.path.join(job, 'debs'))
             for deb in inputs.debs:
                 shutil.copy(deb, os.path.join(job, 'debs'))
-        if self.wants.enable:
-            with open(os.path.join(job, 'enable'), 'w', encoding='utf-8') as f:
-                f.writelines(unit + '\n' for unit in self.wants.enable)
-        with open(os.path.join(job, 'env'), 'w', encoding='utf-8') as f:
-            f.write(f'VMRUN_NAME={os.path.basename(inputs.script)}\n')
-        if self.wants.preboot:
-            open(os.path.join(job, 'preboot'), 'w', encoding='utf-8').close()
-        for tree in inputs.trees:
-            subprocess.run(['cp', '-a', tree + '/.', root], check=True)
+        orders = {'env': f'VMRUN_NAME={os.path.basename(inputs.script)}\n'}
+        if wants.enable:
+            orders['enable'] = ''.join(unit + '\n' for unit in wants.enable)
+        orders.update((name, '') for name in ('preboot', 'bare', 'swap') if getattr(wants, name))
+        for name, text in orders.items():
+            with open(os.path.join(job, name), 'w', encoding='utf-8') as f:
+                f.write(text)
 
     def make_disks(self):
         root, tar = os.path.join(self.disks, 'job'), os.path.join(self.disks, 'job.tar')
@@ -94,8 +101,16 @@ class Session:
         os.truncate(tar, JOB_BYTES)
         with open(os.path.join(self.disks, 'out.img'), 'wb') as f:
             f.truncate(OUT_BYTES)
+        if self.wants.swap:
+            self.make_swap(os.path.join(self.disks, 'swap.img'))
         subprocess.run(['qemu-img', 'create', '-q', '-f', 'qcow2', '-b', self.inputs.image, '-F', 'raw',
                         os.path.join(self.disks, 'overlay.qcow2')], check=True)
+
+    def make_swap(self, path):
+        with open(path, 'wb') as f:
+            f.truncate(self.wants.swap)
+        os.chmod(path, 0o600)
+        subprocess.run(['mkswap', '-q', path], check=True)
 
     # What the agent says and asks for. It repeats a line until it is answered: being told twice must not hurt.
 

@@ -20,6 +20,7 @@ disk() {
 
 job_disk() { disk 2; }
 out_disk() { disk 3; }
+swap_disk() { disk 4; }
 
 # run_preboot: what has to be there before systemd starts. The test itself comes last, as boot 0.
 run_preboot() {

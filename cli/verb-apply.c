@@ -46,6 +46,11 @@ static int before_writing(void *userdata, struct engine *e)
 	return run->cli->line.confirm_within_sec > 0 ? prepare_wait(run->cli, run) : 0;
 }
 
+static int load_module(void *userdata, struct engine *e, char **ret_reason)
+{
+	return module_load(e->io, &e->facts, MODULE_MODPROBE, MODULE_KERNEL_LOG, ret_reason);
+}
+
 static void show_step(void *userdata, const struct plan *plan, size_t step)
 {
 	struct run *run = userdata;
@@ -249,6 +254,7 @@ static int apply(struct cli *cli, struct run *run, struct report **ret)
 		.pool_timeout_usec = cli->line.pool_timeout_usec,
 		.confirm_within_sec = cli->line.confirm_within_sec,
 		.before_writing = before_writing,
+		.load_module = load_module,
 		.progress = show_step,
 		.userdata = run,
 	};

@@ -63,6 +63,47 @@ static void tell_nothing_changed(struct engine *e, const struct restore *recover
 		   recovered->n_transactions > 0 ? "applied" : "changed", n, n == 1 ? "mistake" : "mistakes");
 }
 
+/*
+ * For those who look, for mmoptd, and for the rest of this boot: a module that was refused is not tried at each look.
+ * Without the note they find out for themselves.
+ */
+static void note_module(struct engine *e, enum module_state state, const char *reason)
+{
+	(void)!module_note_write(e->root_fd, state, reason);
+}
+
+static int load_module(struct engine *e, const struct engine_apply_options *options, struct step *step)
+{
+	_cleanup_free_ char *reason = NULL;
+	int r;
+
+	if (!options->load_module) {
+		note_module(e, MODULE_LEFT, NULL);
+		return plan_leave_loading(step, &e->facts);
+	}
+	r = options->load_module(options->userdata, e, &reason);
+	if (r >= 0)
+		r = plan_after_loading(e->plan, step, &e->facts, e->io, reason);
+	if (r < 0)
+		return r;
+	if (step->loaded_module)
+		note_module(e, MODULE_UNTRIED, NULL);
+	else
+		note_module(e, MODULE_REFUSED, reason ?: "it is said to be there, yet there is no " MODULE_SYSCTL);
+	return 0;
+}
+
+/* Nothing is loaded into the running kernel for files that it does not look at. */
+static int load_modules(struct engine *e, const struct engine_apply_options *options)
+{
+	int r = 0;
+
+	for (size_t i = 0; e->io->live && r >= 0 && i < e->plan->n_steps; i++)
+		if (e->plan->steps[i].load_module)
+			r = load_module(e, options, &e->plan->steps[i]);
+	return r < 0 ? diag_error(e->diags, r, "out of memory") : 0;
+}
+
 /* Lock, recovery and plan: up to where the first write would come. */
 static int prepare(struct engine *e, const struct engine_apply_options *options)
 {
@@ -74,6 +115,8 @@ static int prepare(struct engine *e, const struct engine_apply_options *options)
 	if (store_error < 0 && (!is_write_protected(store_error) || e->store))
 		return store_error;
 	n_errors = e->diags->n_errors;
+	/* Who applies tries again. */
+	module_note_clear(&e->module_note);
 	r = engine_load_plan_for(e, options->only);
 	if (r == -EBADMSG)
 		tell_nothing_changed(e, &recovered, e->diags->n_errors - n_errors);
@@ -84,7 +127,7 @@ static int prepare(struct engine *e, const struct engine_apply_options *options)
 	r = check_unconfirmed(e);
 	if (r >= 0 && options->before_writing)
 		r = options->before_writing(options->userdata, e);
-	return r;
+	return r < 0 ? r : load_modules(e, options);
 }
 
 static int write_plan(struct engine *e, const struct engine_apply_options *o, enum apply_result *ret_result)

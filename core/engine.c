@@ -25,7 +25,10 @@ int engine_open(struct engine *ret, const char *root, struct diag_list *diags)
 		return diag_error(diags, r, "cannot open the root directory: %s", strerror(-r));
 	}
 	r = live_state_read(e.root_fd, &e.live);
+	if (r >= 0)
+		r = module_note_read(e.root_fd, &e.module_note);
 	if (r < 0) {
+		live_state_clear(&e.live);
 		kernel_io_free(e.io);
 		return diag_error(diags, r, "out of memory");
 	}
@@ -40,6 +43,7 @@ void engine_clear(struct engine *e)
 	if (!e->policy_borrowed)
 		policy_free(e->policy);
 	live_state_clear(&e->live);
+	module_note_clear(&e->module_note);
 	facts_clear(&e->facts);
 	kernel_io_free(e->io);
 	*e = (struct engine){};
@@ -104,7 +108,12 @@ static void tell_why_nothing_is_asked(struct engine *e)
 
 int engine_make_plan(struct engine *e, char *const *only)
 {
-	struct plan_options options = { .force = e->force, .only = only, .live = &e->live };
+	struct plan_options options = {
+		.force = e->force,
+		.only = only,
+		.live = &e->live,
+		.module_note = &e->module_note,
+	};
 	int r;
 
 	r = plan_make(e->policy, &e->facts, e->io, &options, e->diags, &e->plan);

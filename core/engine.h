@@ -33,7 +33,8 @@ struct engine {
 	bool policy_borrowed; /* engine_use_policy() */
 	struct plan *plan;
 	struct undo_store *store;
-	struct live_state live; /* what a running mmoptd says of itself */
+	struct live_state live;		/* what a running mmoptd says of itself */
+	struct module_note module_note; /* how an earlier try to load the module ended, for the verbs that look */
 };
 
 /* root NULL: the running machine.  The live state of a running mmoptd is read (without one it says so, no error). */
@@ -76,6 +77,13 @@ struct engine_apply_options {
 	 * message) ends it there.  May be NULL.
 	 */
 	int (*before_writing)(void *userdata, struct engine *e);
+	/*
+	 * Called after that, and only on the running machine, where an item of the plan waits for the kernel module
+	 * (core/module.h): tries to load it.  *ret_reason: why it could not be, as far as known, or NULL; the caller frees
+	 * it.  What counts is whether the kernel's file is there then.  0 or -ENOMEM.
+	 * NULL: this program cannot load it, and leaves that to mmoptd.
+	 */
+	int (*load_module)(void *userdata, struct engine *e, char **ret_reason);
 	void (*progress)(void *userdata, const struct plan *plan, size_t step);
 	void *userdata;
 };

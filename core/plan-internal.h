@@ -53,6 +53,14 @@ static inline int64_t signed_of(uint64_t n)
 /* Compares current with wanted: settles the step, or leaves it to be set. 0 or -ENOMEM. */
 int plan_settle_by_value(const struct plan *plan, struct step *step);
 
+/* Reads the step's file: sets path and current, or settles the step where that cannot be. 0 or -ENOMEM. */
+int plan_read_current(struct step *step, const struct facts *facts, struct kernel_io *io);
+
+/* plan-module.c: is this the file that comes with the module, is it missing, and may the module be loaded? */
+bool plan_lacks_module(const struct plan *plan, const struct step *step, struct kernel_io *io);
+/* What is wanted of it is known: whether the module is loaded for that. 0 or -ENOMEM. */
+int plan_settle_by_module(const struct plan *plan, struct step *step, struct facts *facts, struct kernel_io *io);
+
 /* The step of that id, or NULL. */
 struct step *plan_find(const struct plan *plan, const char *id);
 

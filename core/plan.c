@@ -148,8 +148,8 @@ static int want(struct step *step, const struct setting *s, const struct facts *
 	return 0;
 }
 
-/* Finds the row's file: its own, else the alias. Sets path and current, or settles the step. */
-static int read_current(struct step *step, const struct facts *facts, struct kernel_io *io)
+/* Finds the row's file: its own, else the alias. */
+int plan_read_current(struct step *step, const struct facts *facts, struct kernel_io *io)
 {
 	_cleanup_free_ char *path = tunable_ref_path(&step->ref), *alias = tunable_ref_alias_path(&step->ref);
 	int r;
@@ -345,12 +345,11 @@ static int fill_step(struct plan *plan, struct step *step, const struct setting 
 
 	if (step->ref.tunable->scope == SCOPE_DAEMON)
 		return settle_daemon(step, s, facts, plan->live);
-	if (step->ref.tunable->scope == SCOPE_OPTION)
-		return step_settle(step, STEP_REFUSE, OUTCOME_UNSUPPORTED, strdup("not part of this version"));
+	step->lacks_module = plan_lacks_module(plan, step, io);
 	/* The file first: whether the kernel has the thing at all says more than what it would be set to. */
-	if (step->ref.tunable->scope != SCOPE_BOOT) {
+	if (step->ref.tunable->scope != SCOPE_BOOT && !step->lacks_module) {
 		step->is_auto = s->form == SETTING_AUTO;
-		r = read_current(step, facts, io);
+		r = plan_read_current(step, facts, io);
 		if (r < 0 || step->action == STEP_REFUSE)
 			return r;
 	}
@@ -359,6 +358,8 @@ static int fill_step(struct plan *plan, struct step *step, const struct setting 
 		return r;
 	if (step->ref.tunable->scope == SCOPE_BOOT)
 		return settle_boot(step, facts, io);
+	if (step->lacks_module)
+		return plan_settle_by_module(plan, step, facts, io);
 	return plan_settle_by_value(plan, step);
 }
 
@@ -383,9 +384,24 @@ static int new_step(struct plan *plan, const struct policy *policy, const struct
 	return step->id ? 0 : -ENOMEM;
 }
 
-static bool is_shrink_option(const struct setting *s)
+/* What steers mmopt itself is no item: it shows in what becomes of others. */
+static bool is_option(const struct setting *s)
 {
-	return streq(s->id, "hugetlb.shrink");
+	return s->ref.tunable->scope == SCOPE_OPTION;
+}
+
+static void take_options(struct plan *plan, const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->n_settings; i++) {
+		const struct setting *s = &policy->settings[i];
+
+		if (!s->wins || s->form == SETTING_KEEP || !is_option(s))
+			continue;
+		if (streq(s->id, "hugetlb.shrink"))
+			plan->shrink = s->value.number != 0;
+		else if (streq(s->id, MODULE_OPTION))
+			plan->may_load_module = s->value.number != 0;
+	}
 }
 
 static int compare_steps(const void *a, const void *b)
@@ -418,7 +434,7 @@ static unsigned needed_facts(const struct policy *policy)
 		if (t->scope == SCOPE_DAEMON)
 			groups |= FACTS_THP;
 		if (startswith(t->id, "vm.overcommit_"))
-			groups |= FACTS_MEMORY | FACTS_HUGETLB;
+			groups |= FACTS_MEMORY | FACTS_HUGETLB | FACTS_COMMIT;
 	}
 	return groups;
 }
@@ -453,6 +469,7 @@ static int narrow(struct plan *plan, char *const *only)
 		if (is_named(only, step->id) || moves_with_named(plan, only, step))
 			continue;
 		step->essential = false;
+		step->load_module = false;
 		if (step->action == STEP_KEEP)
 			continue;
 		step->action = STEP_KEEP;
@@ -481,6 +498,7 @@ static int refuse_all(struct plan *plan, const struct facts *facts, const struct
 		if (step->action != STEP_SET && step->outcome != OUTCOME_PENDING)
 			continue;
 		step->differs = false;
+		step->load_module = false;
 		r = step_settle(step, STEP_KEEP, OUTCOME_SKIPPED, strdup(plan->refused));
 		if (r < 0)
 			return r;
@@ -515,19 +533,17 @@ int plan_make(const struct policy *policy, struct facts *facts, struct kernel_io
 	if (!plan->steps)
 		return -ENOMEM;
 	plan->live = options->live;
+	plan->module_note = options->module_note;
 	r = facts_probe(facts, io, needed_facts(policy));
 	if (r < 0)
 		return r;
 
-	for (size_t i = 0; i < policy->n_settings; i++)
-		if (policy->settings[i].wins && is_shrink_option(&policy->settings[i]))
-			plan->shrink = policy->settings[i].value.number != 0;
-
+	take_options(plan, policy);
 	for (size_t i = 0; i < policy->n_settings; i++) {
 		const struct setting *s = &policy->settings[i];
 		struct step *step;
 
-		if (!s->wins || s->form == SETTING_KEEP || is_shrink_option(s))
+		if (!s->wins || s->form == SETTING_KEEP || is_option(s))
 			continue;
 		r = new_step(plan, policy, s, &step);
 		if (r >= 0)

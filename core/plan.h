@@ -9,6 +9,7 @@
 #include "core/facts.h"
 #include "core/kernel-io.h"
 #include "core/live-state.h"
+#include "core/module.h"
 #include "core/policy.h"
 
 enum step_action {
@@ -57,15 +58,21 @@ struct step {
 	pid_t writer_pid;  /* 0: unknown */
 	char *writer_comm; /* or NULL */
 	bool given_up;	   /* mmoptd no longer sets it again */
+	/* Of a file that comes with a kernel module which the policy lets mmopt load. */
+	bool lacks_module;  /* the file is not there, and the module could give it */
+	bool load_module;   /* nothing known stands against it: apply loads it first, then plan_after_loading() */
+	bool loaded_module; /* done in this run */
 };
 
 struct plan {
 	struct step *steps; /* in the order they are applied */
 	size_t n_steps;
-	bool shrink;		       /* [hugetlb] shrink = yes */
-	uint64_t memory_floor_bytes;   /* what pools and reserves must leave */
-	char *refused;		       /* why nothing at all may be applied here (kdump, rescue), or NULL */
-	const struct live_state *live; /* plan_options.live */
+	bool shrink;			       /* [hugetlb] shrink = yes */
+	bool may_load_module;		       /* [faultaround] module = yes */
+	uint64_t memory_floor_bytes;	       /* what pools and reserves must leave */
+	char *refused;			       /* why nothing at all may be applied here (kdump, rescue), or NULL */
+	const struct live_state *live;	       /* plan_options.live */
+	const struct module_note *module_note; /* plan_options.module_note */
 };
 
 struct plan_options {
@@ -77,6 +84,11 @@ struct plan_options {
 	char *const *only;
 	const struct live_state
 		*live; /* what a running mmoptd says of itself, has to outlive the plan; NULL: none runs */
+	/*
+	 * How an earlier try to load the module ended, has to outlive the plan; a module that was refused is not tried
+	 * again.  NULL: as if there had been none.
+	 */
+	const struct module_note *module_note;
 };
 
 /*
@@ -87,6 +99,15 @@ int plan_make(const struct policy *policy, struct facts *facts, struct kernel_io
 	      const struct plan_options *options, struct diag_list *diags, struct plan **ret);
 void plan_free(struct plan *plan);
 DEFINE_CLEANUP(struct plan *, plan_free);
+
+/*
+ * After a try to load the module that a step waits for (step.load_module): settles the step by what is there now.  What
+ * counts is whether its file is.  reason: why it was not loaded, as far as known, or NULL.  0 or -ENOMEM.
+ */
+int plan_after_loading(const struct plan *plan, struct step *step, struct facts *facts, struct kernel_io *io,
+		       const char *reason);
+/* The same where nobody can load it in this run: it is left to mmoptd. 0 or -ENOMEM. */
+int plan_leave_loading(struct step *step, const struct facts *facts);
 
 /* True where apply would write something or boot parameters wait. */
 bool plan_differs(const struct plan *plan);

@@ -206,6 +206,16 @@ static bool must_stay(struct kernel_io *io, const struct tunable *row, const str
 	return facts_probe(&facts, io, FACTS_KERNEL | FACTS_STRUCT_PAGE) >= 0 && pool_shrink_corrupts(&facts, io);
 }
 
+/*
+ * The module that gave the file was removed since: the kernel does again as its architecture has it, which is what -1
+ * means.  A failure would keep the transaction open for ever.
+ */
+static int restore_vanished(const struct undo_entry *e, struct restore_item *item)
+{
+	item->outcome = streq(e->before, "-1") ? RESTORE_ALREADY : RESTORE_FOREIGN;
+	return say(item, strdup("the module " MODULE_NAME " was removed, and with it the setting"));
+}
+
 static int restore_entry(struct kernel_io *io, struct undo_store *store, const struct transaction *t, size_t i,
 			 const struct restore *earlier, struct restore_item *item, struct moved *moved)
 {
@@ -216,6 +226,8 @@ static int restore_entry(struct kernel_io *io, struct undo_store *store, const s
 
 	if (r == -ENOMEM)
 		return r;
+	if (r == -ENOENT && streq(e->path, MODULE_SYSCTL))
+		return restore_vanished(e, item);
 	if (r < 0) {
 		item->outcome = RESTORE_FAILED;
 		item->error = r;

@@ -91,10 +91,16 @@ static int verify_changed(const struct plan *plan, struct step *step, struct und
 	return say_who_changed_it(plan, step, left);
 }
 
-static int verify_kept(struct step *step, struct facts *facts, struct kernel_io *io)
+static int verify_kept(struct step *step, struct facts *facts, struct kernel_io *io, struct undo_store *store)
 {
 	_cleanup_free_ char *reason = NULL;
-	int r = effect_check_step(step, facts, io, &step->effect_checked, &reason);
+	int r;
+
+	if (step->ref.tunable->effect == EFFECT_HVO)
+		r = effect_check_hvo(step, store && effect_pools_grew(store), facts, io, &step->effect_checked,
+				     &reason);
+	else
+		r = effect_check_step(step, facts, io, &step->effect_checked, &reason);
 
 	if (r == -EBADE) {
 		step->outcome = OUTCOME_REFUSED;
@@ -141,6 +147,20 @@ int plan_recall(struct plan *plan, struct undo_store *store)
 	return 0;
 }
 
+/* The module that gave the file was removed, and with it the value that mmopt had put there. */
+static int verify_vanished(struct step *step, struct undo_store *store)
+{
+	const struct undo_entry *entry = undo_last_entry(store, MODULE_SYSCTL);
+
+	if (!entry || !entry->after)
+		return 0;
+	step->outcome = OUTCOME_DRIFTED;
+	step->differs = true;
+	return set_reason(step, xasprintf("someone else removed the module " MODULE_NAME
+					  ", and with it the setting, which was %s",
+					  entry->after));
+}
+
 int verify_plan(struct plan *plan, struct facts *facts, struct kernel_io *io, struct undo_store *store)
 {
 	int r = store ? plan_recall(plan, store) : 0;
@@ -154,10 +174,12 @@ int verify_plan(struct plan *plan, struct facts *facts, struct kernel_io *io, st
 			if (!step->actual)
 				return -ENOMEM;
 		}
-		if (step->action == STEP_SET && step->path)
+		if (step->lacks_module && store)
+			r = verify_vanished(step, store);
+		else if (step->action == STEP_SET && step->path)
 			r = verify_changed(plan, step, store);
 		else if (step->outcome == OUTCOME_ALREADY)
-			r = verify_kept(step, facts, io);
+			r = verify_kept(step, facts, io, store);
 	}
 	return r;
 }

@@ -53,14 +53,36 @@ static void log_item(const struct step *step, unsigned transaction)
 	}
 }
 
+/* Who wonders why this kernel is tainted finds the answer where the kernel's own message is. */
+static void log_module(const struct step *step, unsigned transaction)
+{
+	struct journal_fields fields = {
+		.tunable = step->id,
+		.file = step->file,
+		.line = step->line,
+		.transaction = transaction,
+	};
+
+	if (step->loaded_module)
+		journal(LOG_NOTICE, EVENT_MODULE, &fields,
+			"The kernel module " MODULE_NAME
+			" was loaded for %s; being from outside the kernel's tree, it marks "
+			"the kernel as tainted (4096, and 8192 where it is not signed)",
+			step->id);
+	else if (step->load_module)
+		log_step(step, EVENT_NONE, LOG_INFO, transaction);
+}
+
 static void log_applied(const struct job_request *request, const struct engine *e, const struct job_result *result)
 {
 	struct journal_fields fields = { .transaction = result->changed ? result->transaction : 0 };
 	_cleanup_free_ char *summary = plan_summary(e->plan);
 	char saved[24];
 
-	for (size_t i = 0; i < e->plan->n_steps; i++)
+	for (size_t i = 0; i < e->plan->n_steps; i++) {
+		log_module(&e->plan->steps[i], fields.transaction);
 		log_item(&e->plan->steps[i], fields.transaction);
+	}
 	if (e->plan->refused)
 		journal(LOG_WARNING, EVENT_APPLY_FAILED, &fields, "%s", e->plan->refused);
 	switch (result->apply_result) {
@@ -142,6 +164,7 @@ void job_log(const struct job_request *request, const struct engine *e, const st
 	case JOB_APPLY:
 	case JOB_REAPPLY:
 	case JOB_MEMORY:
+	case JOB_MODULE:
 		log_applied(request, e, result);
 		return;
 	case JOB_ROLLBACK:

@@ -19,7 +19,7 @@ static const char *const kind_names[] = {
 	[JOB_DESCRIBE] = "describe", [JOB_VERIFY] = "verify",	[JOB_APPLY] = "apply",
 	[JOB_REAPPLY] = "reapply",   [JOB_MEMORY] = "memory",	[JOB_CONFIRM] = "confirm",
 	[JOB_ROLLBACK] = "rollback", [JOB_RECOVER] = "recover", [JOB_GIVE_BACK_POOLS] = "give-back-pools",
-	[JOB_DELAYS] = "delays",
+	[JOB_DELAYS] = "delays",     [JOB_MODULE] = "module",
 };
 
 const char *job_kind_name(enum job_kind kind)

@@ -58,8 +58,8 @@ static void put_items(FILE *f, const struct job_result *r)
 	for (size_t i = 0; i < r->n_items; i++) {
 		const struct job_item *item = &r->items[i];
 
-		fprintf(f, "item\t%d\t%d\t%d\t%d", (int)item->outcome, item->differs, item->is_share,
-			item->wants_zero_page);
+		fprintf(f, "item\t%d\t%d\t%d\t%d\t%d", (int)item->outcome, item->differs, item->is_share,
+			item->wants_zero_page, (int)item->module);
 		put_text(f, item->id);
 		put_text(f, item->path);
 		put_text(f, item->before);
@@ -144,24 +144,26 @@ static int take_numbers(char *const *fields, size_t n, int64_t *ret)
 static int take_item(char *const *fields, struct job_result *ret)
 {
 	struct job_item *grown = reallocarray(ret->items, ret->n_items + 1, sizeof(*grown)), *item;
-	int64_t n[4];
+	int64_t n[5];
 	int r;
 
 	if (!grown)
 		return -ENOMEM;
 	ret->items = grown;
-	r = take_numbers(fields, 4, n);
+	r = take_numbers(fields, 5, n);
 	if (r < 0)
 		return r;
 	item = &grown[ret->n_items++];
-	*item = (struct job_item){ .outcome = n[0], .differs = n[1], .is_share = n[2], .wants_zero_page = n[3] };
-	r = take_text(fields[4], &item->id);
+	*item = (struct job_item){
+		.outcome = n[0], .differs = n[1], .is_share = n[2], .wants_zero_page = n[3], .module = n[4]
+	};
+	r = take_text(fields[5], &item->id);
 	if (r >= 0)
-		r = take_text(fields[5], &item->path);
+		r = take_text(fields[6], &item->path);
 	if (r >= 0)
-		r = take_text(fields[6], &item->before);
+		r = take_text(fields[7], &item->before);
 	if (r >= 0)
-		r = take_text(fields[7], &item->after);
+		r = take_text(fields[8], &item->after);
 	return r < 0 ? r : item->id ? 0 : -EBADMSG;
 }
 
@@ -248,7 +250,7 @@ static const struct {
 } kinds[] = {
 	{ "end", 3, take_end },	    { "transaction", 6, take_transaction },
 	{ "state", 4, take_state }, { "undone", 4, take_undone },
-	{ "item", 8, take_item },   { "diag", 5, take_diag },
+	{ "item", 9, take_item },   { "diag", 5, take_diag },
 };
 
 static int take_line(char *line, struct job_result *ret)

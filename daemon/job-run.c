@@ -9,6 +9,7 @@
 #include "core/report-views.h"
 #include "daemon/job-log.h"
 #include "daemon/job.h"
+#include "daemon/load-module.h"
 #include "daemon/watch-netlink.h"
 
 struct run {
@@ -104,12 +105,29 @@ static bool is_yes(const struct step *step)
 /* What mmopt left there, where somebody else changed it since: what it was before that. */
 static const char *value_before(const struct run *run, const struct step *step)
 {
+	const char *path = step->lacks_module ? MODULE_SYSCTL : step->path;
 	const struct undo_entry *e;
 
-	if (step->outcome != OUTCOME_DRIFTED || !run->e.store || !step->path)
+	if (step->outcome != OUTCOME_DRIFTED || !run->e.store || !path)
 		return step->current;
-	e = undo_last_entry(run->e.store, step->path);
+	e = undo_last_entry(run->e.store, path);
 	return e && e->after ? e->after : step->current;
+}
+
+/* A value that went with the module that gave it is a change like any other. */
+static const char *value_after(const struct step *step)
+{
+	if (step->lacks_module && step->outcome == OUTCOME_DRIFTED)
+		return "none";
+	return step->actual ?: step->current;
+}
+
+static enum module_state module_of(const struct run *run, const struct step *step)
+{
+	enum module_state state = run->e.module_note.state;
+
+	/* Left, but something stands against it by now: nothing to try. */
+	return step->load_module || (step->lacks_module && state == MODULE_REFUSED) ? state : MODULE_UNTRIED;
 }
 
 static int copy_text(const char *s, char **ret)
@@ -130,6 +148,7 @@ static int add_item(struct run *run, const struct step *step)
 		.differs = step->differs,
 		.is_share = s && follows_memory(s),
 		.wants_zero_page = is_yes(step),
+		.module = module_of(run, step),
 	};
 	r = copy_text(step->id, &item->id);
 	if (r >= 0)
@@ -137,7 +156,7 @@ static int add_item(struct run *run, const struct step *step)
 	if (r >= 0)
 		r = copy_text(value_before(run, step), &item->before);
 	if (r >= 0)
-		r = copy_text(step->actual ?: step->current, &item->after);
+		r = copy_text(value_after(step), &item->after);
 	return r;
 }
 
@@ -284,6 +303,11 @@ static int before_writing(void *userdata, struct engine *e)
 	return 0;
 }
 
+static int load_module(void *userdata, struct engine *e, char **ret_reason)
+{
+	return load_module_by_systemd(e->root_fd, ret_reason);
+}
+
 /* The ids whose value follows from the size of the machine's memory. */
 static int find_shares(const struct policy *policy, char ***ret)
 {
@@ -316,6 +340,7 @@ static int apply(struct run *run, struct report **ret)
 		.only = run->request->only,
 		.verb = job_kind_name(run->request->kind),
 		.before_writing = before_writing,
+		.load_module = load_module,
 		.userdata = run,
 	};
 	unsigned now;
@@ -366,6 +391,7 @@ static int work(struct run *run, struct report **ret)
 	case JOB_APPLY:
 	case JOB_REAPPLY:
 	case JOB_MEMORY:
+	case JOB_MODULE:
 		return apply(run, ret);
 	case JOB_CONFIRM:
 		return engine_confirm(&run->e, &number, ret);

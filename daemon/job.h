@@ -20,6 +20,7 @@ enum job_kind {
 	JOB_APPLY,
 	JOB_REAPPLY, /* the items in request.only, after drift */
 	JOB_MEMORY,  /* the items given as a share of memory, after it changed */
+	JOB_MODULE,  /* the item in request.only, which waits for a kernel module that mmopt-apply could not load */
 	JOB_CONFIRM,
 	JOB_ROLLBACK,
 	JOB_RECOVER, /* what a crash, a deadline or a vanished caller left */
@@ -64,7 +65,7 @@ struct job_request {
 	bool utf8; /* the caller's locale */
 	bool what_if;
 	char *id;	      /* VIEW_EXPLAIN */
-	char **only;	      /* JOB_REAPPLY */
+	char **only;	      /* JOB_REAPPLY, JOB_MODULE */
 	unsigned transaction; /* JOB_DELAYS; JOB_CONFIRM and _ROLLBACK: this one, while it waits; 0: the last */
 	bool force;
 	bool all; /* JOB_ROLLBACK */
@@ -84,12 +85,14 @@ struct job_item {
 	bool differs;
 	bool is_share;	      /* given as a share of memory */
 	bool wants_zero_page; /* thp.persistent_zero_page = yes */
+	/* It waits for the kernel module: what became of that (left to mmoptd, refused); else untried. */
+	enum module_state module;
 };
 
 struct job_result {
 	int error; /* negative errno where the work failed; its message is in diags */
 	int exit_status;
-	enum apply_result apply_result; /* JOB_APPLY, _REAPPLY, _MEMORY */
+	enum apply_result apply_result; /* JOB_APPLY, _REAPPLY, _MEMORY, _MODULE */
 	unsigned transaction;		/* the last of this boot, 0: none */
 	bool changed;			/* a transaction was made or taken back */
 	bool unconfirmed;		/* that one waits for confirmation */

@@ -31,6 +31,7 @@ static const char *const message_ids[] = {
 	[EVENT_GUARD] = "8526665d5e744aeebc0ee98d5a6d1eac",
 	[EVENT_ZERO_PAGE] = "b596255b92224bce8375545a2f15d257",
 	[EVENT_CONFIGURATION] = "739e6ca6e6ca4e288d80f9dc792ee8c7",
+	[EVENT_MODULE] = "d31f85edf1ec404ab38889fd351d4805",
 };
 
 const char *event_message_id(enum event event)

@@ -33,6 +33,7 @@ enum event {
 	EVENT_GUARD,	      /* pressure after an apply: pools taken back */
 	EVENT_ZERO_PAGE,      /* held, or why not */
 	EVENT_CONFIGURATION,  /* a mistake in mmoptd.conf */
+	EVENT_MODULE,	      /* the kernel module was loaded */
 };
 
 /* What an entry is about. Every member may be NULL (0) and is then left out. */

@@ -67,6 +67,8 @@ struct manager {
 	bool reset_wanted; /* and take what is found as the state that others may drift from */
 	bool ready;	   /* the service manager has been told so */
 	bool stopping;
+	bool module_tried; /* left by mmopt-apply: tried once since the start or the last reload */
+	bool module_retry; /* after a reload one that was refused is tried again, once */
 
 	struct watched_item *items; /* sorted by id */
 	size_t n_items;

@@ -35,6 +35,31 @@ static void watch_files(struct manager *m)
 			"cannot watch the values that were set, looking at them from time to time: %s", strerror(-r));
 }
 
+/*
+ * mmopt-apply runs before the bus is there and may load nothing, so it leaves an item that needs the module to mmoptd.
+ * What nobody has applied is not applied here either: mmoptd may have been started by somebody's question.
+ */
+static void load_module(struct manager *m, const struct job_result *result)
+{
+	struct job_request request = { .kind = JOB_MODULE, .format = FORMAT_JSON_SHORT };
+	bool left = !m->module_tried, refused = m->module_retry;
+
+	/* It would be refused.  The comparison after the trial's end leads here again. */
+	if (m->unconfirmed > 0 || m->unconfirmed_seen)
+		return;
+	m->module_retry = false;
+	for (size_t i = 0; i < result->n_items; i++) {
+		const struct job_item *item = &result->items[i];
+
+		if (!(item->module == MODULE_LEFT && left) && !(item->module == MODULE_REFUSED && refused))
+			continue;
+		m->module_tried = true;
+		request.only = (char *[]){ item->id, NULL };
+		manager_submit_own(m, &request);
+		return;
+	}
+}
+
 static void on_compared(struct manager *m, const struct job_result *result, bool undisturbed)
 {
 	bool reset;
@@ -65,6 +90,7 @@ static void on_compared(struct manager *m, const struct job_result *result, bool
 	watch_files(m);
 	manager_update_zero_page(m);
 	manager_update_files(m);
+	load_module(m, result);
 }
 
 static int on_delays(sd_event_source *source, uint64_t usec, void *userdata)
@@ -142,8 +168,10 @@ static void on_applied(struct manager *m, const struct job_request *request, con
 
 	if (result->error < 0)
 		return;
-	if (request->kind == JOB_APPLY)
+	if (request->kind == JOB_APPLY) {
 		manager_forgive(m);
+		m->module_retry = false; /* it has just been tried */
+	}
 	r = manager_note_written(m, result);
 	if (r < 0)
 		journal(LOG_ERR, EVENT_NONE, NULL, "cannot keep what was written: %s", strerror(-r));
@@ -174,6 +202,11 @@ static void on_written(struct manager *m, const struct job_request *request, con
 		manager_take_back_fights(m, request->only);
 	if (request->kind == JOB_RECOVER && result->error == -EBUSY)
 		manager_recover_later(m);
+	/* Another program is writing: the comparison that follows the pause leads to another try. */
+	if (request->kind == JOB_MODULE && result->error == -EBUSY) {
+		m->module_tried = false;
+		manager_recover_later(m);
+	}
 	if (result->error < 0)
 		m->last_job_failed = true;
 	else
@@ -184,6 +217,11 @@ static void on_written(struct manager *m, const struct job_request *request, con
 	case JOB_MEMORY:
 		on_applied(m, request, result);
 		manager_want_check(m, false);
+		return;
+	case JOB_MODULE:
+		on_applied(m, request, result);
+		if (result->error >= 0)
+			manager_want_check(m, false);
 		return;
 	case JOB_ROLLBACK:
 	case JOB_RECOVER:

@@ -152,6 +152,8 @@ int manager_reload(struct manager *m, struct diag_list *diags)
 	r = load_policy(m, diags);
 	if (r >= 0) {
 		manager_forgive(m);
+		m->module_tried = false;
+		m->module_retry = true;
 		manager_want_check(m, true);
 	}
 	manager_publish(m);

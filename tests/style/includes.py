@@ -19,7 +19,7 @@ FOLDERS = {
 # Parts of core, lowest first: a part may include itself and what stands before it.  "facts-memory.c" belongs to "facts".
 CORE = (
     'cmdline', 'mounts', 'btf', 'sysctl-conf',  # parsers of one format each
-    'state-dir', 'diag', 'live-state', 'kernel-io', 'value', 'facts', 'catalogue', 'policy', 'plan',
+    'state-dir', 'diag', 'live-state', 'kernel-io', 'value', 'facts', 'module', 'catalogue', 'policy', 'plan',
     'undo', 'savings', 'effect', 'verify', 'apply', 'report', 'report-*', 'engine',
 )
 # Files that belong to a part of another name.

@@ -74,6 +74,7 @@ debian_source() {
 	fi
 	exec {lock}>&-
 	touch "$folder"
+	# shellcheck disable=SC2034  # for those that read this file
 	source=$folder/linux
 }
 

@@ -4,6 +4,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ sys.path.append(os.path.join(os.path.dirname(HERE), 'style'))
 
 import cache
 import header
+import kernels
 import machine
 import prepare
 import session
@@ -46,6 +48,15 @@ HEADERS = (
     ('# vm: append="a', 'No closing quotation'),
     ('# vm: trouble=(', 'is not a regular expression'),
     ('# vm: numa=3', '3 nodes need as many CPUs'),
+    ('# vm: kernel=6.12-plain,6.12-patched', ('kernel', ['6.12-plain', '6.12-patched'])),
+    ('# vm: kernel=6.1-plain-debug bare', ('bare', True)),
+    ('# vm: kernel=6.1-debug', '6.1-debug cannot run systemd'),
+    ('# vm: kernel=6.1-new', 'names other kernels'),
+    ('# vm: swap=512M', ('swap', 512 << 20)),
+    ('# vm: swap=some', 'is not a size'),
+    ('# vm: selftests module', ('module', True)),
+    ('# vm: bare preboot', 'bare is without systemd'),
+    ('# vm: bare enable=a.service', 'bare is without systemd'),
 )
 
 # (what the kernel said, what the test declared, is it trouble)
@@ -204,6 +215,86 @@ def check_command():
         yield 'KVM in ' + command
 
 
+def check_swap():
+    fds = {name: 3 for name in machine.Machine.LINES}
+    for text, expected in (('# vm:', False), ('# vm: swap=64M', True)):
+        command = ' '.join(machine.command(parse(text), 'vmlinux', '/d', '', '/c', fds))
+        if ('file=/d/swap.img' in command and 'nsid=4,drive=swap' in command) != expected:
+            yield f'{text}: {command}'
+
+
+# (kernels and extras that tests want, what has to be made)
+WANTED = (
+    ((), ['6.1', '6.12']),
+    ((('6.12', 'bare'),), ['6.1', '6.12']),
+    ((('6.12-patched', 'bare selftests'), ('6.12-plain', 'bare')),
+     ['6.1', '6.12', '6.12-plain', '6.12-patched', ('6.12-patched', 'selftests')]),
+    ((('6.1', 'module'), ('6.1', 'module')), ['6.1', '6.12', ('6.1', 'module')]),
+)
+
+
+def check_wanted():
+    for tests, expected in WANTED:
+        got = prepare.keys([(kernel, parse('# vm: ' + flags)) for kernel, flags in tests])
+        if got != expected:
+            yield f'{tests}: {got}, expected {expected}'
+
+
+def check_built():
+    """What a kernel's folder depends on: the series where it has it, nothing else's."""
+    seen = {}
+
+    def note(kind, inputs, make):
+        seen[inputs[0]] = inputs
+        return ''
+
+    real, kernels.cache.entry = kernels.cache.entry, note
+    try:
+        for name in header.KERNELS[len(header.DEBIAN_KERNELS):]:
+            kernels.built_kernel(name)
+    finally:
+        kernels.cache.entry = real
+    for name, (_, _, configs, series) in seen.items():
+        if bool(series) != bool(kernels.series(name.split('-')[0]) and 'plain' not in name):
+            yield f'{name}: the series is in the hash or not: {series}'
+        if ('debug.config' in configs) != ('debug' in name):
+            yield f'{name}: {configs}'
+    if len(seen) != 2 * len(header.VARIANTS):
+        yield f'there are only {list(seen)}'
+
+
+def check_failure():
+    """A kernel that cannot be built fails those who want it, no others."""
+    def fail(name):
+        raise cache.PrepareError('no ' + name)
+
+    prepared = prepare.Prepared()
+    prepared.make('6.12', str, '6.12')
+    prepared.make('6.12-plain', fail, '6.12-plain')
+    if prepared.paths != {'6.12': '6.12'} or prepared.missing != {'6.12-plain': 'no 6.12-plain'}:
+        yield f'{prepared.paths} {prepared.missing}'
+
+
+def check_orders():
+    """What the header wants arrives in the machine as files that guest/init looks for."""
+    with tempfile.TemporaryDirectory() as folder:
+        extra = os.path.join(folder, 'selftests')
+        os.mkdir(extra)
+        script = os.path.join(folder, 't-a.sh')
+        with open(script, 'w', encoding='utf-8') as f:
+            f.write('# vm:\n')
+        for text, expected in (('# vm:', set()), ('# vm: bare swap=64M', {'bare', 'swap'}), ('# vm: preboot', {'preboot'})):
+            root = os.path.join(folder, 'root')
+            inputs = types.SimpleNamespace(script=script, build=folder, extras=[extra], debs=[], trees=[])
+            session.Session.write_job(types.SimpleNamespace(
+                inputs=inputs, wants=parse(text), write_orders=lambda job, i=inputs, w=parse(text):
+                session.Session.write_orders(types.SimpleNamespace(inputs=i, wants=w), job)), root)
+            got = set(os.listdir(os.path.join(root, 'var/lib/vmrun/job'))) - {'test', 'guest', 'env'}
+            shutil.rmtree(root)
+            if got != expected | {'selftests'}:
+                yield f'{text}: {got}'
+
+
 CHECKS = (
     (check_headers, 'headers are read, mistakes in them told'),
     (check_tests, 'each test has a header without mistakes'),
@@ -214,6 +305,11 @@ CHECKS = (
     (check_packages, 'the list of packages is read'),
     (check_death, 'nothing outlives a killed harness'),
     (check_command, 'QEMU is called as the header wants it'),
+    (check_swap, 'a swap disk is there where the header wants it'),
+    (check_wanted, 'only the kernels are made that a test wants'),
+    (check_built, 'a kernel built from source depends on what it is made of'),
+    (check_failure, 'a kernel that cannot be made fails its own tests only'),
+    (check_orders, 'the machine learns what the header wants'),
 )
 
 

@@ -17,16 +17,18 @@
 
 #define WINDOW_BYTES 16384
 
-/* Structures that are looked for.  The place of a name among the strings is its identity among the types. */
-enum wanted { NAME_PAGE, NAME_WALK, NAME_ZONE, _NAME_MAX };
+/* What is looked for.  The place of a name among the strings is its identity among the types. */
+enum wanted { NAME_PAGE, NAME_WALK, NAME_ZONE, NAME_COMMIT, _NAME_MAX };
 
 static const struct {
 	const char *name;
 	size_t length;
+	unsigned kind;
 } wanted_names[_NAME_MAX] = {
-	[NAME_PAGE] = { .name = "page", .length = 4 },
-	[NAME_WALK] = { .name = "vmemmap_remap_walk", .length = 18 },
-	[NAME_ZONE] = { .name = "zone", .length = 4 },
+	[NAME_PAGE] = { .name = "page", .length = 4, .kind = BTF_KIND_STRUCT },
+	[NAME_WALK] = { .name = "vmemmap_remap_walk", .length = 18, .kind = BTF_KIND_STRUCT },
+	[NAME_ZONE] = { .name = "zone", .length = 4, .kind = BTF_KIND_STRUCT },
+	[NAME_COMMIT] = { .name = "vm_committed_as_below", .length = 21, .kind = BTF_KIND_FUNC },
 };
 
 /* Where the strings lie in the file. */
@@ -115,10 +117,10 @@ static bool match_name(const char *s, size_t length, uint32_t offset, uint32_t *
 
 /*
  * Where the wanted names stand among the strings; 0, which is the empty name, where they do not.  Each name stands
- * there once, about where its type stands among the types: with the last of them found half of the file need not be
- * read.
+ * there once.  How many there are tells when the types need not be read any further: of a name that no string has there
+ * is no type.
  */
-static int find_names(struct reader *r, uint32_t *offsets)
+static int find_names(struct reader *r, uint32_t *offsets, unsigned *ret_found)
 {
 	unsigned found = 0;
 	bool at_start = true; /* of a string: false inside one that is longer than the window */
@@ -133,7 +135,7 @@ static int find_names(struct reader *r, uint32_t *offsets)
 		if (e < 0)
 			return e;
 		if (r->start == r->end)
-			return 0;
+			break;
 		s = r->window + r->start;
 		end = memchr(s, '\0', r->end - r->start);
 		if (!end && r->start > 0 && r->left > 0) {
@@ -151,6 +153,7 @@ static int find_names(struct reader *r, uint32_t *offsets)
 		offset += (uint32_t)length;
 		r->start += length;
 	}
+	*ret_found = found;
 	return 0;
 }
 
@@ -216,16 +219,17 @@ static int take_members(struct reader *r, const struct strings *strings, uint32_
 	return 0;
 }
 
-/* What has been found of the wanted structures: of several of a name the first one is the kernel's own. */
+/* What has been found of the wanted types: of several of a name the first one is the kernel's own. */
 struct search {
 	const uint32_t *names;
+	unsigned n_names; /* that are there */
 	const struct strings *strings;
 	bool found[_NAME_MAX];
 	unsigned n_found;
 	struct btf_findings findings;
 };
 
-/* One of the wanted structures, behind whose head the reader stands. */
+/* One of the wanted types, behind whose head the reader stands. */
 static int take_wanted(struct reader *r, struct search *s, enum wanted which, const struct btf_type *type)
 {
 	uint32_t vlen = BTF_INFO_VLEN(type->info);
@@ -241,6 +245,9 @@ static int take_wanted(struct reader *r, struct search *s, enum wanted which, co
 		return take_members(r, s->strings, vlen, "vmemmap_tail", &s->findings.walk_has_tail);
 	case NAME_ZONE:
 		return take_members(r, s->strings, vlen, "vmemmap_tails", &s->findings.zone_has_tails);
+	case NAME_COMMIT:
+		s->findings.has_exact_commit = true;
+		return 0;
 	case _NAME_MAX:
 		break;
 	}
@@ -250,10 +257,12 @@ static int take_wanted(struct reader *r, struct search *s, enum wanted which, co
 /* _NAME_MAX: not one of them, or one that was found already. */
 static enum wanted which_wanted(const struct search *s, const struct btf_type *type)
 {
-	if (BTF_INFO_KIND(type->info) != BTF_KIND_STRUCT || !type->name_off)
+	unsigned kind = BTF_INFO_KIND(type->info);
+
+	if ((kind != BTF_KIND_STRUCT && kind != BTF_KIND_FUNC) || !type->name_off)
 		return _NAME_MAX;
 	for (int i = 0; i < _NAME_MAX; i++)
-		if (type->name_off == s->names[i] && !s->found[i])
+		if (type->name_off == s->names[i] && kind == wanted_names[i].kind && !s->found[i])
 			return (enum wanted)i;
 	return _NAME_MAX;
 }
@@ -261,7 +270,7 @@ static enum wanted which_wanted(const struct search *s, const struct btf_type *t
 /* More than 100000 types: what is done for each of them is all that counts here. */
 static int find_types(struct reader *r, struct search *s)
 {
-	while (s->n_found < _NAME_MAX) {
+	while (s->n_found < s->n_names) {
 		struct btf_type type;
 		enum wanted which;
 		uint32_t kind;
@@ -308,7 +317,7 @@ int btf_find(int fd, struct btf_findings *ret)
 		return -EBADMSG;
 	strings = (struct strings){ .offset = (uint64_t)h.hdr_len + h.str_off, .size = h.str_len };
 	set_part(&r, strings.offset, strings.size);
-	e = find_names(&r, names);
+	e = find_names(&r, names, &search.n_names);
 	if (e < 0)
 		return e;
 	set_part(&r, (uint64_t)h.hdr_len + h.type_off, h.type_len);

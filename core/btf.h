@@ -10,6 +10,7 @@ struct btf_findings {
 	bool has_remap_walk;	    /* struct vmemmap_remap_walk: HVO is built in */
 	bool walk_has_tail;	    /* it has a member vmemmap_tail */
 	bool zone_has_tails;	    /* struct zone has a member vmemmap_tails */
+	bool has_exact_commit;	    /* function vm_committed_as_below(): see facts-commit.c */
 };
 
 /*

@@ -61,6 +61,44 @@ void auto_hugetlb_optimize_vmemmap(const struct facts *facts, struct auto_choice
 		choose(ret, "1", "supported, and this kernel frees optimised huge pages soundly");
 }
 
+/* Bit 0 of what the kernel shows as "0x0007" is the main switch; a kernel without the file has the classic LRU alone. */
+static unsigned long mglru_bits(const struct facts *facts)
+{
+	const char *word = facts_word(facts, FACT_MGLRU_ENABLED), *digits = word ? startswith(word, "0x") : NULL;
+	unsigned long bits;
+	char *end;
+
+	if (!digits || !*digits)
+		return 0;
+	bits = strtoul(digits, &end, 16);
+	return *end == '\0' ? bits : 0;
+}
+
+/*
+ * What old ptes did in trials on an emulated machine that was short of memory (docs/kernel-facts.md).  MGLRU is told apart
+ * since it gains less, and sometimes nothing: it looks at page tables by itself.  The choice is the same for both, though:
+ * more of its trials were faster than slower and by more, none swapped more, and mainline's own choice on arm64 does not
+ * ask for MGLRU either.
+ */
+static const char *old_ptes_in_trials(const struct facts *facts)
+{
+	if (mglru_bits(facts) & 1)
+		return "MGLRU is on: in trials with memory short, files used sparsely took from a third less to a tenth more "
+		       "time, without pressure the same";
+	return "classic LRU: in trials with memory short, files used sparsely took 4.3 s instead of 9.7 and swapped out 19 "
+	       "pages instead of 14653, without pressure the same";
+}
+
+/* Since set_pte_range() (Linux 6.6) the entries of one folio are made together, all young or all old. */
+static const char *old_ptes_in_large_folios(const struct facts *facts)
+{
+	const char *release = facts_word(facts, FACT_RELEASE);
+
+	if (!facts_true(facts, FACT_LARGE_FOLIOS) || !release || kernel_release_compare(release, "6.6") < 0)
+		return "";
+	return "; files here can have large folios, of which the one read stays young as a whole, so that it matters less";
+}
+
 void auto_want_old_faultaround_pte(const struct facts *facts, struct auto_choice *ret)
 {
 	uint64_t old_ns, young_ns, more_ns;
@@ -81,8 +119,8 @@ void auto_want_old_faultaround_pte(const struct facts *facts, struct auto_choice
 	if (more_ns <= AUTO_OLD_PTE_COST_LIMIT_NS)
 		choose(ret, "1",
 		       "hardware sets the access flag, and an old pte costs %" PRIu64 " ns more at its first touch "
-		       "(limit %d ns)",
-		       more_ns, AUTO_OLD_PTE_COST_LIMIT_NS);
+		       "(limit %d ns); %s%s",
+		       more_ns, AUTO_OLD_PTE_COST_LIMIT_NS, old_ptes_in_trials(facts), old_ptes_in_large_folios(facts));
 	else
 		choose(ret, "-1",
 		       "an old pte costs %" PRIu64 " ns more at its first touch, over the limit of %d ns: left to the "
@@ -148,14 +186,7 @@ void auto_thp_persistent_zero_page(const struct facts *facts, struct auto_choice
 /* The main switch and page table walks are on: what else the kernel shows depends on the hardware. */
 static bool mglru_walks(const struct facts *facts)
 {
-	const char *word = facts_word(facts, FACT_MGLRU_ENABLED), *digits = word ? startswith(word, "0x") : NULL;
-	unsigned long bits;
-	char *end;
-
-	if (!digits || !*digits)
-		return false;
-	bits = strtoul(digits, &end, 16);
-	return *end == '\0' && (bits & 3) == 3;
+	return (mglru_bits(facts) & 3) == 3;
 }
 
 void auto_mglru_enabled(const struct facts *facts, struct auto_choice *ret)

@@ -55,7 +55,7 @@ enum saving_model {
 struct auto_choice {
 	bool keep;	  /* leave the machine as it is */
 	char value[64];	  /* canonical or policy form of the row's kind; not looked at where keep */
-	char reason[160]; /* one line for people: always filled */
+	char reason[480]; /* for people, one sentence: always filled */
 };
 
 struct tunable {

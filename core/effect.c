@@ -16,26 +16,77 @@ static int saw(char *text, char **ret_reason, int result)
 	return result;
 }
 
-/* One touch of a mapping whose pages are resident: Rss is the window, Referenced what of it is young. */
-static int check_fault_around(const struct step *step, struct kernel_io *io, bool *ret_checked, char **ret_reason)
+#define MODULE "/sys/module/mmopt_faultaround"
+
+/* What -1 stands for: mainline's arch_wants_old_prefaulted_pte(). */
+enum wants {
+	WANTS_UNKNOWN,
+	WANTS_YOUNG,
+	WANTS_OLD,
+};
+
+static enum wants architecture_wants(struct facts *facts, struct kernel_io *io)
+{
+	const char *arch;
+
+	if (facts_probe(facts, io, FACTS_KERNEL) < 0)
+		return WANTS_UNKNOWN;
+	arch = facts_word(facts, FACT_ARCHITECTURE);
+	if (!arch)
+		return WANTS_UNKNOWN;
+	if (!streq(arch, "arm64"))
+		return WANTS_YOUNG;
+	/* cpu_has_hw_af() */
+	if (facts_probe(facts, io, FACTS_ACCESS_FLAG) < 0)
+		return WANTS_UNKNOWN;
+	if (facts_is(facts, FACT_ACCESS_FLAG, "hardware"))
+		return WANTS_OLD;
+	return facts_is(facts, FACT_ACCESS_FLAG, "software") ? WANTS_YOUNG : WANTS_UNKNOWN;
+}
+
+static enum wants step_wants(const struct step *step, struct facts *facts, struct kernel_io *io)
+{
+	if (streq(step->wanted, "1"))
+		return WANTS_OLD;
+	return streq(step->wanted, "0") ? WANTS_YOUNG : architecture_wants(facts, io);
+}
+
+/*
+ * One touch of a mapping whose pages are resident: Rss is the window, Referenced what of it is young.  The page touched is
+ * always, and so are the others of its folio where that is large.
+ */
+static int check_fault_around(const struct step *step, struct facts *facts, struct kernel_io *io, bool *ret_checked,
+			      char **ret_reason)
 {
 	uint64_t window, referenced, page = (uint64_t)sysconf(_SC_PAGESIZE);
-	bool old;
+	bool as_architecture = streq(step->wanted, "-1"), young;
+	enum wants wants;
 
 	if (!io->live || probe_fault_around(io, &window, &referenced) < 0)
 		return 0;
-	*ret_checked = true;
 	if (window <= page)
-		return saw(strdup("fault-around is off: there are no prefaulted ptes to be seen"), ret_reason, 0);
-	old = referenced <= page;
-	if ((streq(step->wanted, "1") && !old) || (streq(step->wanted, "0") && referenced != window))
-		return saw(xasprintf("one touch of a mapping gave Rss %" PRIu64 " kB, Referenced %" PRIu64
-				     " kB: prefaulted ptes are %s",
-				     window / 1024, referenced / 1024, old ? "old" : "young"),
-			   ret_reason, -EBADE);
-	return saw(xasprintf("one touch of a mapping: Rss %" PRIu64 " kB, Referenced %" PRIu64 " kB", window / 1024,
-			     referenced / 1024),
-		   ret_reason, 0);
+		return saw(strdup("cannot be told: fault-around is off (faultaround.bytes is one page), so there are "
+				  "no prefaulted ptes to be seen"),
+			   ret_reason, 0);
+	wants = step_wants(step, facts, io);
+	if (wants == WANTS_UNKNOWN)
+		return saw(strdup("cannot be told: whether hardware sets the access flag is not known, and with it "
+				  "what the architecture wants"),
+			   ret_reason, 0);
+	*ret_checked = true;
+	young = referenced >= window;
+	if (young == (wants == WANTS_YOUNG))
+		return saw(xasprintf("one touch of a mapping: Rss %" PRIu64 " kB, Referenced %" PRIu64 " kB",
+				     window / 1024, referenced / 1024),
+			   ret_reason, 0);
+	return saw(xasprintf("one touch of a mapping gave Rss %" PRIu64 " kB, Referenced %" PRIu64
+			     " kB: prefaulted ptes are %s, %s%s",
+			     window / 1024, referenced / 1024, young ? "young" : "old",
+			     as_architecture ? (young ? "where this architecture has them old"
+						      : "where this architecture has them young")
+					     : "whatever the file says",
+			     kernel_io_exists(io, MODULE) ? " (the mmopt_faultaround module does not act)" : ""),
+		   ret_reason, -EBADE);
 }
 
 static int check_window(const struct step *step, struct kernel_io *io, bool *ret_checked, char **ret_reason)
@@ -69,50 +120,75 @@ static int check_thp(const struct step *step, struct kernel_io *io, bool *ret_ch
 	return 0;
 }
 
-/* Pages of all pools, and what they would save if each of them were optimised. */
-static uint64_t full_saving(struct kernel_io *io, const struct facts *facts, uint64_t *ret_pages)
+static bool is_pool_path(const char *path)
 {
-	_cleanup_(strv_freep) char **names = NULL;
-	uint64_t page, struct_page, bytes = 0;
-
-	*ret_pages = 0;
-	if (facts_number(facts, FACT_PAGE_SIZE, &page) < 0 || facts_number(facts, FACT_STRUCT_PAGE, &struct_page) < 0 ||
-	    kernel_io_list(io, "/sys/kernel/mm/hugepages", &names) < 0)
-		return 0;
-	for (char **name = names; name && *name; name++) {
-		_cleanup_free_ char *path = xasprintf("/sys/kernel/mm/hugepages/%s/nr_hugepages", *name);
-		const char *size = startswith(*name, "hugepages-");
-		uint64_t pages, kib, vmemmap;
-
-		if (!path || !size || kernel_io_read_u64(io, path, &pages) < 0)
-			continue;
-		kib = strtoull(size, NULL, 10);
-		vmemmap = kib * 1024 / page * struct_page / page;
-		if (vmemmap < 2)
-			continue;
-		*ret_pages += pages;
-		bytes += pages * (vmemmap - 1) * page;
-	}
-	return bytes;
+	return (strstr(path, "/hugepages-") && endswith(path, "/nr_hugepages")) ||
+	       streq(path, "/proc/sys/vm/nr_hugepages");
 }
 
-static int check_hvo(const struct step *step, struct facts *facts, struct kernel_io *io, bool *ret_checked,
+bool effect_pools_grew(struct undo_store *store)
+{
+	const struct transaction *all;
+	bool on = false;
+	size_t n;
+
+	all = undo_store_transactions(store, &n);
+	for (const struct transaction *t = all; t < all + n; t++)
+		for (size_t i = 0; t->state != TRANSACTION_UNDONE && i < t->n_entries; i++) {
+			const struct undo_entry *e = &t->entries[i];
+			uint64_t before, after;
+
+			if (!e->after)
+				continue;
+			if (streq(e->path, "/proc/sys/vm/hugetlb_optimize_vmemmap"))
+				on = streq(e->after, "1");
+			else if (on && is_pool_path(e->path) && parse_u64(e->before, &before) == 0 &&
+				 parse_u64(e->after, &after) == 0 && after > before)
+				return true;
+		}
+	return false;
+}
+
+/* Why none of the pages may have been optimised, or that this is not known. */
+static const char *why_none(const struct facts *facts)
+{
+	const char *on_memory = facts_word(facts, FACT_MEMMAP_ON_MEMORY);
+
+	if (on_memory && !streq(on_memory, "N"))
+		return "memory_hotplug.memmap_on_memory keeps the descriptors in added memory itself";
+	return "the kernel had no memory for it, or does not act on the switch";
+}
+
+int effect_check_hvo(const struct step *step, bool grown, struct facts *facts, struct kernel_io *io, bool *ret_checked,
 		     char **ret_reason)
 {
-	uint64_t pages, full;
+	struct hvo_pools pools;
 	int64_t measured;
 	char a[24], b[24];
 
-	if (!streq(step->wanted, "1") || facts_probe(facts, io, FACTS_KERNEL | FACTS_MEMORY | FACTS_STRUCT_PAGE) < 0)
+	*ret_checked = false;
+	*ret_reason = NULL;
+	if (!step->wanted || !streq(step->wanted, "1") || savings_hvo_pools(facts, io, &pools) < 0)
 		return 0;
-	full = full_saving(io, facts, &pages);
-	if (full == 0 || savings_hvo_measured(facts, io, &measured) < 0)
+	if (pools.full_bytes == 0 || savings_hvo_measured(facts, io, &measured) < 0)
 		return 0;
 	*ret_checked = true;
 	format_bytes(measured, a);
-	format_bytes((int64_t)full, b);
-	if (measured >= (int64_t)full)
-		return saw(xasprintf("all %" PRIu64 " huge pages are optimised: %s measured", pages, a), ret_reason, 0);
+	format_bytes(pools.full_bytes, b);
+	if (pools.counted && pools.optimized == 0 && grown)
+		return saw(xasprintf("pools have grown with it on, and none of their %" PRIu64
+				     " huge pages is optimised (vmemmap_optimized_hugepages is 0): %s",
+				     pools.pages, why_none(facts)),
+			   ret_reason, -EBADE);
+	if (measured >= pools.full_bytes)
+		return saw(xasprintf("all %" PRIu64 " huge pages are optimised: %s measured", pools.pages, a),
+			   ret_reason, 0);
+	if (pools.counted)
+		return saw(xasprintf("%" PRIu64 " of %" PRIu64
+				     " huge pages are optimised, %s of %s saved: it holds for "
+				     "pages that a pool gains from now on",
+				     pools.optimized, pools.pages, a, b),
+			   ret_reason, 0);
 	return saw(xasprintf("%s of %s saved: it holds for pages that a pool gains from now on", a, b), ret_reason, 0);
 }
 
@@ -164,9 +240,9 @@ int effect_check_step(const struct step *step, struct facts *facts, struct kerne
 	case EFFECT_FAULT_AROUND:
 		if (step->ref.tunable->unit == UNIT_BYTES)
 			return check_window(step, io, ret_checked, ret_reason);
-		return check_fault_around(step, io, ret_checked, ret_reason);
+		return check_fault_around(step, facts, io, ret_checked, ret_reason);
 	case EFFECT_HVO:
-		return check_hvo(step, facts, io, ret_checked, ret_reason);
+		return effect_check_hvo(step, false, facts, io, ret_checked, ret_reason);
 	case EFFECT_THP:
 		return check_thp(step, io, ret_checked, ret_reason);
 	case EFFECT_ZSWAP_COMPRESSOR:

@@ -24,6 +24,7 @@ static const struct cached_name {
 	{ .name = "config.*", .group = FACTS_CONFIG },
 	{ .name = FACT_STRUCT_PAGE, .group = FACTS_STRUCT_PAGE },
 	{ .name = FACT_HVO_DEFECT, .group = FACTS_STRUCT_PAGE },
+	{ .name = FACT_COMMIT_EXACT, .group = FACTS_STRUCT_PAGE },
 	{ .name = "access_flag.*", .group = FACTS_ACCESS_FLAG },
 	{ .name = FACT_FAULT_AROUND_WINDOW, .group = FACTS_FAULT_AROUND, .captured_only = true },
 	{ .name = FACT_FAULT_AROUND_PTES, .group = FACTS_FAULT_AROUND, .captured_only = true },

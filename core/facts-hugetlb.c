@@ -6,6 +6,7 @@
 
 #define POOLS "/sys/kernel/mm/hugepages"
 #define NODES "/sys/devices/system/node"
+#define OPTIMIZED_FILE "vmemmap_optimized_hugepages"
 
 static int compare_size(const void *a, const void *b)
 {
@@ -76,7 +77,7 @@ static void put_node_pools(struct prober *p, const char *size, uint64_t kib)
 
 static void put_pool(struct prober *p, uint64_t bytes)
 {
-	_cleanup_free_ char *prefix = NULL, *directory = NULL;
+	_cleanup_free_ char *prefix = NULL, *directory = NULL, *optimized = NULL;
 	char size[24];
 
 	format_size_exact(bytes, size);
@@ -89,6 +90,10 @@ static void put_pool(struct prober *p, uint64_t bytes)
 	put_counter(p, prefix, "reserved_pages", directory, "resv_hugepages");
 	put_counter(p, prefix, "surplus_pages", directory, "surplus_hugepages");
 	put_counter(p, prefix, "overcommit_pages", directory, "nr_overcommit_hugepages");
+	/* Most kernels do not count them: that is not worth a line for each size. */
+	optimized = prober_format(p, "%s/" OPTIMIZED_FILE, directory);
+	if (optimized && kernel_io_exists(p->io, optimized))
+		put_counter(p, prefix, "optimized_pages", directory, OPTIMIZED_FILE);
 	put_node_pools(p, size, bytes / 1024);
 }
 

@@ -53,6 +53,7 @@ void facts_probe_config(struct prober *p);
 void facts_probe_memory(struct prober *p);
 void facts_probe_hugetlb(struct prober *p);
 void facts_probe_struct_page(struct prober *p);
+void facts_probe_commit(struct prober *p);
 void facts_probe_access_flag(struct prober *p);
 void facts_probe_fault_around(struct prober *p);
 void facts_probe_thp(struct prober *p);
@@ -62,6 +63,9 @@ void facts_probe_virt(struct prober *p);
 void facts_probe_confinement(struct prober *p);
 void facts_probe_boot(struct prober *p);
 void facts_probe_writers(struct prober *p);
+
+/* Part of facts_probe_reclaim(): FACT_LARGE_FOLIOS. */
+void put_large_folios(struct prober *p);
 
 /*
  * Lists of ranges such as "0-3,8".  list_next() takes one range off the front: 1; 0 at the end; -EINVAL where the text is
@@ -78,10 +82,13 @@ struct zoneinfo {
 int parse_zoneinfo(const char *text, struct zoneinfo *ret);
 
 /*
- * vm_committed_as_batch by mm/mm_init.c mm_compute_batch(): small is the form of overcommit_memory 2, and of every policy
- * before Linux 5.9.
+ * vm_committed_as_batch by mm/mm_init.c mm_compute_batch().  divisor: 4; with overcommit_memory 2, and in every policy before
+ * Linux 5.9, 256, or 64 where the check is exact near the limit.
  */
-uint64_t commit_batch(uint64_t ram_pages, uint64_t cpus, bool small);
+uint64_t commit_batch(uint64_t ram_pages, uint64_t cpus, unsigned divisor);
+
+/* Is line (a blank before, a newline behind the symbol) in the text of /proc/kallsyms?  1, 0 or a negative errno. */
+int has_symbol_line(int fd, const char *line);
 
 /* Sizes of the directories hugepages-NkB below path in bytes, smallest first; the caller frees.  0 or a negative errno. */
 int list_page_sizes(struct kernel_io *io, const char *path, uint64_t **ret, size_t *ret_n);

@@ -208,37 +208,6 @@ static void put_nodes(struct prober *p)
 		}
 }
 
-uint64_t commit_batch(uint64_t ram_pages, uint64_t cpus, bool small)
-{
-	uint64_t least = MAX(cpus * 2, 32U), batch = ram_pages / MAX(cpus, 1U) / (small ? 256 : 4);
-
-	return MAX(MIN(batch, (uint64_t)INT_MAX), least);
-}
-
-static void put_commit_batch(struct prober *p, uint64_t page_bytes)
-{
-	uint64_t policy, total, cpus, batch;
-	bool small;
-
-	put_file_number(p, "commit.policy", "/proc/sys/vm/overcommit_memory");
-	if (facts_number(p->facts, "commit.policy", &policy) < 0 ||
-	    facts_number(p->facts, FACT_MEMORY_TOTAL, &total) < 0 ||
-	    facts_number(p->facts, FACT_CPUS_PRESENT, &cpus) < 0 || page_bytes == 0) {
-		put_unknown(p, FACT_COMMIT_BATCH,
-			    "needs vm.overcommit_memory, MemTotal, CPUs present and the page size");
-		put_unknown(p, FACT_COMMIT_ERROR_BOUND, "the batch is not known");
-		return;
-	}
-	/* Linux 5.9 (56f3547bfa4d) made the batch larger unless overcommit_memory is 2; before it was the small one always. */
-	small = policy == 2 || kernel_release_compare(facts_word(p->facts, FACT_RELEASE) ?: "6", "5.9") < 0;
-	batch = commit_batch(total / page_bytes, cpus, small);
-	put_number(p, FACT_COMMIT_BATCH, batch, CONFIDENCE_COMPUTED,
-		   small ? "mm_compute_batch(): MemTotal pages / CPUs present / 256, at least max(2 x CPUs, 32)"
-			 : "mm_compute_batch(): MemTotal pages / CPUs present / 4, at least max(2 x CPUs, 32)");
-	put_number(p, FACT_COMMIT_ERROR_BOUND, batch * cpus * page_bytes, CONFIDENCE_COMPUTED,
-		   "batch x CPUs present x page size");
-}
-
 void facts_probe_memory(struct prober *p)
 {
 	_cleanup_free_ char *text = NULL;
@@ -261,5 +230,4 @@ void facts_probe_memory(struct prober *p)
 	put_zones(p, page_bytes, &z);
 	put_blocks(p, &z, page_bytes);
 	put_nodes(p);
-	put_commit_batch(p, page_bytes);
 }

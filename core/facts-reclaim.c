@@ -149,6 +149,7 @@ static void put_damon(struct prober *p)
 void facts_probe_reclaim(struct prober *p)
 {
 	put_mglru(p);
+	put_large_folios(p);
 	put_swap(p);
 	put_zswap(p);
 	put_zram(p);

@@ -5,7 +5,8 @@
  * The defect "restore": Linux 6.12.114 took c0b495b91a47 and c7bde43f6daf without 622026e87c40, so that the page which holds
  * the head struct page is copied into every restored one.  Each huge page that is freed is then lost, or comes
  * back with stale metadata.  It shows in the kernel's types: struct vmemmap_remap_walk has vmemmap_tail while struct zone
- * has no vmemmap_tails.  A kernel that was mended another way says so by the file vmemmap_optimized_hugepages.
+ * has no vmemmap_tails.  A kernel that was mended another way says so by the file vmemmap_optimized_hugepages, which is
+ * looked for first: what an earlier run has kept cannot outvote it.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -221,23 +222,23 @@ static void put_vmemmap_pages(struct prober *p, uint64_t page_bytes)
 	}
 }
 
-/* A directory of this size has the file that only mended kernels have. */
-static bool has_marker(struct prober *p)
+/* The file that only mended kernels have, one for each size; NULL where there is none. */
+static char *find_marker(struct prober *p)
 {
 	_cleanup_free_ uint64_t *sizes = NULL;
 	size_t n = 0;
 
 	if (list_page_sizes(p->io, "/sys/kernel/mm/hugepages", &sizes, &n) < 0)
-		return false;
+		return NULL;
 	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *path =
 			prober_format(p, "/sys/kernel/mm/hugepages/hugepages-%llukB/vmemmap_optimized_hugepages",
 				      (unsigned long long)(sizes[i] / 1024));
 
 		if (path && kernel_io_exists(p->io, path))
-			return true;
+			return TAKE_PTR(path);
 	}
-	return false;
+	return NULL;
 }
 
 /*
@@ -264,10 +265,7 @@ static void put_defect(struct prober *p, const struct struct_page *s)
 {
 	bool supported = facts_true(p->facts, FACT_HVO_SUPPORTED);
 
-	if (has_marker(p)) {
-		put_word(p, FACT_HVO_DEFECT, "none", CONFIDENCE_READ,
-			 "vmemmap_optimized_hugepages is there: a kernel with the repair");
-	} else if (s->btf_error == 0) {
+	if (s->btf_error == 0) {
 		const char *source = !s->btf.has_remap_walk  ? BTF_PATH ": HVO is not built in"
 				     : !s->btf.walk_has_tail ? BTF_PATH ": vmemmap_remap_walk has no vmemmap_tail"
 				     : s->btf.zone_has_tails
@@ -285,16 +283,39 @@ static void put_defect(struct prober *p, const struct struct_page *s)
 	}
 }
 
+/* The kernel says so itself by the file, which costs nothing to look for: that goes before what was found out earlier. */
+static void put_repaired(struct prober *p, const char *marker)
+{
+	_cleanup_free_ char *source = prober_format(p, "%s is there: a kernel with the repair", marker);
+
+	put_word(p, FACT_HVO_DEFECT, "none", CONFIDENCE_READ, source);
+}
+
+/* Of interest to commit accounting (facts-commit.c), and found in the same pass over the kernel's types. */
+static void put_commit_check(struct prober *p, const struct struct_page *s)
+{
+	if (s->btf_error == 0) {
+		put_boolean(p, FACT_COMMIT_EXACT, s->btf.has_exact_commit, CONFIDENCE_READ,
+			    s->btf.has_exact_commit ? BTF_PATH ": function vm_committed_as_below()"
+						    : BTF_PATH ": no function vm_committed_as_below()");
+		p->facts->dirty_cache = true;
+	} else {
+		put_unreadable(p, FACT_COMMIT_EXACT, BTF_PATH, s->btf_error);
+	}
+}
+
 void facts_probe_struct_page(struct prober *p)
 {
 	uint64_t page_bytes = prober_page_size(p), bytes;
 	struct struct_page s = { .btf_error = -ENODATA };
-	bool size_cached, defect_cached;
+	_cleanup_free_ char *marker = find_marker(p);
+	bool size_cached, commit_cached, defect_cached;
 
 	size_cached = put_cached(p, FACT_STRUCT_PAGE);
-	defect_cached = facts_get(p->cache, FACT_HVO_DEFECT);
+	commit_cached = put_cached(p, FACT_COMMIT_EXACT);
+	defect_cached = marker || facts_get(p->cache, FACT_HVO_DEFECT);
 	s.memmap_error = read_memmap_pages(p, &s.memmap_pages);
-	if (!size_cached || !defect_cached)
+	if (!size_cached || !commit_cached || !defect_cached)
 		s.btf_error = read_btf(p, &s.btf);
 	if (s.btf_error == -ENOMEM || s.memmap_error == -ENOMEM) {
 		p->error = -ENOMEM;
@@ -314,7 +335,11 @@ void facts_probe_struct_page(struct prober *p)
 		put_file_boolean(p, FACT_HVO_ENABLED, SYSCTL_PATH);
 	else
 		put_boolean(p, FACT_HVO_ENABLED, false, CONFIDENCE_INFERRED, SYSCTL_PATH " is not there");
-	if (!put_cached(p, FACT_HVO_DEFECT))
+	if (marker)
+		put_repaired(p, marker);
+	else if (!put_cached(p, FACT_HVO_DEFECT))
 		put_defect(p, &s);
+	if (!commit_cached)
+		put_commit_check(p, &s);
 	put_file_word(p, FACT_MEMMAP_ON_MEMORY, MEMMAP_ON_MEMORY_PATH);
 }

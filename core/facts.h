@@ -29,21 +29,24 @@ enum fact_confidence {
 
 /* Subjects, so that a caller pays only for what it needs. */
 enum facts_group {
-	FACTS_KERNEL = 1 << 0,	     /* release, architecture, page size */
-	FACTS_MEMORY = 1 << 1,	     /* totals, nodes, blocks, watermarks, commit accounting */
-	FACTS_HUGETLB = 1 << 2,	     /* sizes and pools */
-	FACTS_STRUCT_PAGE = 1 << 3,  /* sizeof(struct page), HVO support, state and defect, FACT_SECTION_MEMMAP_PAGES */
+	FACTS_KERNEL = 1 << 0,	/* release, architecture, page size */
+	FACTS_MEMORY = 1 << 1,	/* totals, nodes, blocks, watermarks, committed memory and its limit */
+	FACTS_HUGETLB = 1 << 2, /* sizes and pools */
+	FACTS_STRUCT_PAGE =
+		1
+		<< 3, /* sizeof(struct page), HVO support, state and defect, FACT_SECTION_MEMMAP_PAGES, FACT_COMMIT_EXACT */
 	FACTS_ACCESS_FLAG = 1 << 4,  /* who sets it and what an old pte costs (functional probe) */
 	FACTS_FAULT_AROUND = 1 << 5, /* window and age of its ptes (functional probe) */
 	FACTS_THP = 1 << 6,	     /* THP, mTHP, khugepaged, huge zero page */
-	FACTS_RECLAIM = 1 << 7,	     /* MGLRU, swap, zswap, zram, KSM, DAMON, PSI */
+	FACTS_RECLAIM = 1 << 7,	     /* MGLRU, large folios, swap, zswap, zram, KSM, DAMON, PSI */
 	FACTS_NUMA = 1 << 8,
 	FACTS_VIRT = 1 << 9,	     /* virtualization, container, rescue, kdump */
 	FACTS_BOOT = 1 << 10,	     /* command line, boot loader */
 	FACTS_WRITERS = 1 << 11,     /* sysctl.d, tuned, saptune, kubelet and the keys they set */
 	FACTS_CONFIG = 1 << 12,	     /* options the kernel was built with */
 	FACTS_CONFINEMENT = 1 << 13, /* cgroup, lockdown, debugfs, what can be written from here */
-	FACTS_ALL = (1 << 14) - 1,
+	FACTS_COMMIT = 1 << 14,	     /* how exact commit accounting is */
+	FACTS_ALL = (1 << 15) - 1,
 };
 
 struct fact {
@@ -83,15 +86,19 @@ struct facts {
 #define FACT_CPUS_PRESENT "kernel.cpus_present"
 #define FACT_COMMITTED "commit.committed_bytes" /* Committed_AS */
 #define FACT_COMMIT_LIMIT "commit.limit_bytes"	/* CommitLimit */
+#define FACT_COMMIT_EXACT "commit.check_exact"	/* boolean: the check against the limit is exact near it */
 #define FACT_COMMIT_BATCH "commit.batch_pages"
-#define FACT_COMMIT_ERROR_BOUND "commit.error_bound_bytes"
+#define FACT_COMMIT_ERROR_BOUND \
+	"commit.error_bound_bytes" /* by so much the check may be wrong; overcommit_memory 2 only */
+#define FACT_COMMIT_BOUND_NEVER "commit.error_bound_never_bytes" /* likewise, were vm.overcommit_memory 2 */
 #define FACT_HUGETLB_DEFAULT_SIZE "hugetlb.default_size_bytes"
 #define FACT_HUGETLB_SIZES "hugetlb.sizes" /* word: "2M 1G", smallest first */
 #define FACT_HUGETLB_PAGES "hugetlb.%s.pages"
 #define FACT_HUGETLB_FREE "hugetlb.%s.free_pages"
 #define FACT_HUGETLB_RESERVED "hugetlb.%s.reserved_pages"
 #define FACT_HUGETLB_SURPLUS "hugetlb.%s.surplus_pages"
-#define FACT_HUGETLB_BYTES "hugetlb.total_bytes" /* all pools together */
+#define FACT_HUGETLB_OPTIMIZED "hugetlb.%s.optimized_pages" /* by HVO; only where the kernel counts them */
+#define FACT_HUGETLB_BYTES "hugetlb.total_bytes"	    /* all pools together */
 #define FACT_STRUCT_PAGE "struct_page.bytes"
 #define FACT_STRUCT_PAGE_POW2 "struct_page.power_of_two" /* boolean */
 #define FACT_HVO_SUPPORTED "hvo.supported"		 /* boolean */
@@ -109,6 +116,7 @@ struct facts {
 #define FACT_THP_ENABLED "thp.enabled"			     /* word */
 #define FACT_ZERO_PAGE_PERSISTENT "thp.zero_page_persistent" /* boolean: CONFIG_PERSISTENT_HUGE_ZERO_FOLIO */
 #define FACT_MGLRU_ENABLED "mglru.enabled"		     /* word, the mask as the kernel shows it: "0x0007" */
+#define FACT_LARGE_FOLIOS "page_cache.large_folios"	     /* boolean: mapped files can have them */
 #define FACT_SWAP_TOTAL "swap.total_bytes"
 #define FACT_SWAP_KIND "swap.kind" /* word: none zram disk mixed */
 #define FACT_ZSWAP_ENABLED "zswap.enabled"

@@ -310,16 +310,24 @@ static int guard_commit(struct plan *plan, const struct facts *facts, struct ker
 	const struct step *mode = plan_find(plan, "vm.overcommit_memory");
 	const struct step *kbytes = plan_find(plan, "vm.overcommit_kbytes");
 	bool is_on = !mode || mode->action != STEP_SET;
-	uint64_t limit, committed;
-	char a[24], b[24];
+	uint64_t limit, committed, error = 0;
+	_cleanup_free_ char *within = NULL;
+	char a[24], b[24], c[24];
 
 	if (plan_future_number(plan, io, "vm.overcommit_memory") != 2)
 		return 0;
-	if (future_commit_limit(plan, facts, io, &limit) < 0 || facts_number(facts, FACT_COMMITTED, &committed) < 0 ||
-	    committed <= share_of(limit, COMMIT_IN_USE_MAX_PERMYRIAD))
+	if (future_commit_limit(plan, facts, io, &limit) < 0 || facts_number(facts, FACT_COMMITTED, &committed) < 0)
+		return 0;
+	/* The kernel may refuse memory with so much left below the limit. */
+	facts_number(facts, FACT_COMMIT_BOUND_NEVER, &error);
+	if (committed <= share_of(limit > error ? limit - error : 0, COMMIT_IN_USE_MAX_PERMYRIAD))
 		return 0;
 	format_bytes((int64_t)committed, a);
 	format_bytes((int64_t)limit, b);
+	within = error ? xasprintf(" (which this kernel checks to within %s)", format_bytes((int64_t)error, c))
+		       : strdup("");
+	if (!within)
+		return -ENOMEM;
 	for (size_t i = 0; i < plan->n_steps; i++) {
 		struct step *step = &plan->steps[i];
 		int r;
@@ -331,9 +339,9 @@ static int guard_commit(struct plan *plan, const struct facts *facts, struct ker
 		r = step_settle(
 			step, STEP_REFUSE, OUTCOME_UNSAFE,
 			xasprintf(
-				"with overcommit off (2), %s of a CommitLimit of %s would be in use at once: above 80%% "
+				"with overcommit off (2), %s of a CommitLimit of %s%s would be in use at once: above 80%% "
 				"programs soon cannot fork (raise %s, or --force)",
-				a, b,
+				a, b, within,
 				kbytes && !streq(kbytes->wanted ?: "0", "0") ? "vm.overcommit_kbytes"
 									     : "vm.overcommit_ratio"));
 		if (r < 0)

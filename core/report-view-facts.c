@@ -54,6 +54,8 @@ static const char *group_name(enum facts_group group)
 		return "config";
 	case FACTS_CONFINEMENT:
 		return "confinement";
+	case FACTS_COMMIT:
+		return "commit";
 	case FACTS_ALL:
 		break;
 	}

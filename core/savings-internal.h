@@ -46,6 +46,25 @@ int64_t bytes_less(int64_t a, int64_t b);
 /* The pages that hold struct pages, since Linux 6.11: both numbers or none. 0 or -ENODATA. */
 int memmap_counters(const char *vmstat, uint64_t *ret_memmap, uint64_t *ret_boot);
 
+/* One size's pool as it is now. */
+struct pool {
+	char size[24]; /* "2M" */
+	uint64_t size_bytes;
+	uint64_t pages; /* surplus pages among them */
+	uint64_t free, reserved;
+	bool counted; /* the kernel counts those that HVO has optimised */
+	uint64_t optimized;
+};
+
+struct pools {
+	struct pool *items;
+	size_t n;
+};
+
+/* Counts are read and not taken from the facts: a pool may have grown since the facts were probed. */
+void pools_read(struct measurement *m, struct pools *ret);
+void pools_clear(struct pools *pools);
+
 /* The rows of one mechanism each. */
 void savings_add_hvo(struct measurement *m);
 void savings_add_hugetlb_unused(struct measurement *m);

@@ -38,6 +38,17 @@ struct savings {
 int savings_measure(struct facts *facts, struct kernel_io *io, bool what_if, struct savings *ret);
 void savings_clear(struct savings *s);
 
+/* The pools of those sizes that HVO can optimise, as they are now. */
+struct hvo_pools {
+	uint64_t pages;	    /* huge pages in them */
+	int64_t full_bytes; /* what they would save if each of them were optimised */
+	bool counted; /* the kernel counts those that are (vmemmap_optimized_hugepages, a kernel with the patch): */
+	uint64_t optimized;
+	int64_t bytes; /* what these save */
+};
+/* 0; -ENODATA where the page size is not known; -ENOMEM. */
+int savings_hvo_pools(struct facts *facts, struct kernel_io *io, struct hvo_pools *ret);
+
 /* HVO's part of the above, in bytes; -ENODATA where the kernel has no counters for it. */
 int savings_hvo_measured(struct facts *facts, struct kernel_io *io, int64_t *ret_bytes);
 

@@ -27,6 +27,8 @@ struct fake_kernel {
 	unsigned n_writes;
 	void (*hook)(void *userdata, unsigned write);
 	void *userdata;
+	unsigned window_kib, referenced_kib; /* of the probe of fault-around, where io.live */
+	unsigned n_smaps;
 };
 
 static struct fake_kernel *of(struct kernel_io *io)
@@ -58,11 +60,31 @@ static void become_number(struct file *f, int64_t n)
 	become(f, text);
 }
 
+/*
+ * One mapping all over the address space.  The probe looks twice: whether the file's pages are resident and unreferenced, then
+ * what one touch has mapped.
+ */
+static char *smaps(struct fake_kernel *k)
+{
+	bool resident = k->n_smaps++ % 2 == 0;
+
+	return xasprintf("0-ffffffffffffffff rw-s 00000000 00:01 1 /memfd:x\nRss: %u kB\nReferenced: %u kB\n"
+			 "AnonHugePages: 0 kB\n",
+			 resident ? 1U << 20 : k->window_kib, resident ? 0 : k->referenced_kib);
+}
+
 static int fake_read(struct kernel_io *io, const char *path, char **ret, size_t *ret_size)
 {
 	struct file *f = find(of(io), path);
 	char *text;
 
+	if (io->live && streq(path, "/proc/self/smaps")) {
+		text = smaps(of(io));
+		if (!text)
+			return -ENOMEM;
+		*ret = text;
+		return 0;
+	}
 	if (!f)
 		return -ENOENT;
 	if (f->hide)
@@ -365,6 +387,13 @@ void fake_kernel_on_write(struct fake_kernel *k, void (*hook)(void *userdata, un
 {
 	k->hook = hook;
 	k->userdata = userdata;
+}
+
+void fake_kernel_go_live(struct fake_kernel *k, unsigned window_kib, unsigned referenced_kib)
+{
+	k->io.live = true;
+	k->window_kib = window_kib;
+	k->referenced_kib = referenced_kib;
 }
 
 static int compare_files(const void *a, const void *b)

@@ -59,5 +59,11 @@ const char *fake_kernel_write_path(struct fake_kernel *k, unsigned n);
 /* Called before each write; may end the process (crash tests). */
 void fake_kernel_on_write(struct fake_kernel *k, void (*hook)(void *userdata, unsigned write), void *userdata);
 
+/*
+ * Passes for the running kernel, to the probe of fault-around as well: one touch of a mapping will be seen to have mapped
+ * window_kib, referenced_kib of it young, whatever the knobs say.
+ */
+void fake_kernel_go_live(struct fake_kernel *k, unsigned window_kib, unsigned referenced_kib);
+
 /* All files and what they read, one a line, sorted: for comparing states. The caller frees. */
 char *fake_kernel_dump(struct fake_kernel *k);

@@ -156,6 +156,32 @@ static void no_hvo(void **state)
 	assert_false(f.has_remap_walk);
 }
 
+/* A function of the name, not a variable nor a structure of it; ordinary kernels have none. */
+static void a_function(void **state)
+{
+	_cleanup_free_ struct image *i = image_new();
+	struct btf_findings f = {};
+	uint32_t name;
+
+	add_struct(i, "page", 64, MEMBERS("flags"));
+	add_type(i, add_string(i, "vm_committed_as_below_x"), BTF_KIND_FUNC, 1, 1);
+	assert_int_equal(find(i, 0, &f), 0);
+	assert_false(f.has_exact_commit);
+	name = add_string(i, "vm_committed_as_below");
+	add_type(i, name, BTF_KIND_STRUCT, 0, 1);
+	add_type(i, name, BTF_KIND_TYPEDEF, 0, 1);
+	assert_int_equal(find(i, 0, &f), 0);
+	assert_false(f.has_exact_commit);
+	/* vlen is the linkage of a function: nothing is behind it */
+	add_type(i, name, BTF_KIND_FUNC, 1, 1);
+	add_all_kinds(i);
+	add_struct(i, "zone", 8, MEMBERS("vmemmap_tails"));
+	assert_int_equal(find(i, 0, &f), 0);
+	assert_true(f.has_exact_commit);
+	assert_true(f.zone_has_tails);
+	assert_int_equal(f.struct_page_bytes, 64);
+}
+
 /* Names on both sides of every edge of the window, and one that is longer than it. */
 static void names_across_the_window(void **state)
 {
@@ -204,6 +230,8 @@ static void what_is_no_btf(void **state)
 	/* cut short anywhere: an error, never half an answer */
 	for (size_t cut = 1; cut < i->n_types + i->n_strings; cut++)
 		assert_int_equal(find(i, cut, &f), -EBADMSG);
+	/* a name that has no type here, so that all types are looked at */
+	add_string(i, "zone");
 	/* more members than there are bytes */
 	add_type(i, 1, BTF_KIND_STRUCT, 0xffff, 0);
 	assert_int_equal(find(i, 0, &f), -EBADMSG);
@@ -216,8 +244,11 @@ static void what_is_no_btf(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_form_of_kernel),	   cmocka_unit_test(no_hvo),
-		cmocka_unit_test(names_across_the_window), cmocka_unit_test(types_across_the_window),
+		cmocka_unit_test(each_form_of_kernel),
+		cmocka_unit_test(no_hvo),
+		cmocka_unit_test(a_function),
+		cmocka_unit_test(names_across_the_window),
+		cmocka_unit_test(types_across_the_window),
 		cmocka_unit_test(what_is_no_btf),
 	};
 

@@ -62,6 +62,21 @@ static void check(const char *id, const struct auto_case *cases, size_t n)
 	}
 }
 
+/* The rule's reason with these facts is without this text. */
+static void never_says(const char *id, const char *const *facts_text, const char *text)
+{
+	_cleanup_(facts_clear) struct facts facts = {};
+	struct auto_choice choice;
+	struct tunable_ref ref;
+
+	assert_int_equal(catalogue_find_id(id, &ref), 0);
+	for (; *facts_text; facts_text++)
+		set_fact(&facts, *facts_text);
+	ref.tunable->auto_rule(&facts, &choice);
+	if (strstr(choice.reason, text))
+		fail_msg("%s: the reason is \"%s\"", id, choice.reason);
+}
+
 #define SOUND "hvo.supported=?yes", "hvo.defect=none"
 
 static void hvo(void **state)
@@ -88,6 +103,8 @@ static void hvo(void **state)
 
 #define COST(old, young) "access_flag.old_pte_first_touch_ns=" old, "access_flag.young_pte_first_touch_ns=" young
 
+#define OLD_IS_CHEAP "access_flag.set_by=hardware", COST("36", "6")
+
 static void old_ptes(void **state)
 {
 	static const struct auto_case cases[] = {
@@ -103,9 +120,31 @@ static void old_ptes(void **state)
 		{ { "access_flag.set_by=software", COST("6", "6") }, "-1", "software" },
 		{ { "access_flag.set_by=unknown", COST("6", "6") }, "-1", "not known" },
 		{ {}, "-1", "not known" },
+		/* What it is worth depends on who reclaims, and on the file systems; the choice does not. */
+		{ { OLD_IS_CHEAP }, "1", "classic LRU" },
+		{ { OLD_IS_CHEAP, "mglru.enabled=0x0000" }, "1", "classic LRU" },
+		{ { OLD_IS_CHEAP, "mglru.enabled=0x0006" }, "1", "classic LRU" },
+		{ { OLD_IS_CHEAP, "mglru.enabled=0x0001" }, "1", "MGLRU is on" },
+		{ { OLD_IS_CHEAP, "mglru.enabled=0x0007" }, "1", "MGLRU is on" },
+		{ { OLD_IS_CHEAP, "page_cache.large_folios=?yes", "kernel.release=6.12.117" }, "1", "large folios" },
+		{ { OLD_IS_CHEAP, "page_cache.large_folios=?yes", "kernel.release=6.1.192" }, "1", "the same" },
+		{ { OLD_IS_CHEAP, "page_cache.large_folios=?yes", "kernel.release=6.6", "mglru.enabled=0x0007" },
+		  "1",
+		  "matters less" },
 	};
+	struct tunable_ref ref;
 
 	check("vm.want_old_faultaround_pte", cases, ARRAY_SIZE(cases));
+	assert_int_equal(catalogue_find_id("vm.want_old_faultaround_pte", &ref), 0);
+	assert_int_equal(ref.tunable->auto_groups & (FACTS_ACCESS_FLAG | FACTS_RECLAIM),
+			 FACTS_ACCESS_FLAG | FACTS_RECLAIM);
+	never_says(
+		"vm.want_old_faultaround_pte",
+		(const char *const[]){ OLD_IS_CHEAP, "page_cache.large_folios=?yes", "kernel.release=6.1.192", NULL },
+		"large folios");
+	never_says("vm.want_old_faultaround_pte",
+		   (const char *const[]){ OLD_IS_CHEAP, "page_cache.large_folios=?no", "kernel.release=6.12", NULL },
+		   "large folios");
 }
 
 static void page_cluster(void **state)

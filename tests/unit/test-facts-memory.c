@@ -4,6 +4,8 @@
 
 #include "facts-root.h"
 
+#include <sys/mman.h>
+
 /* AT_PAGESZ (6) and AT_NULL, as an ELF64 auxiliary vector of this byte order. */
 static void put_auxv(const struct root *r, uint64_t page_bytes)
 {
@@ -64,12 +66,12 @@ static void zoneinfo(void **state)
 /* Values as the kernel computes them; the last: this is Linux 6.18 with 2 CPUs and 24683620 kB. */
 static void batch_of_committed_as(void **state)
 {
-	assert_int_equal(commit_batch(6170905, 2, false), 771363);
-	assert_int_equal(commit_batch(6170905, 2, true), 12052);
-	assert_int_equal(commit_batch(1000, 8, false), 32);
-	assert_int_equal(commit_batch(1000, 64, false), 128);
-	assert_int_equal(commit_batch(1ULL << 40, 1, false), INT_MAX);
-	assert_int_equal(commit_batch(1000, 0, true), 32);
+	assert_int_equal(commit_batch(6170905, 2, 4), 771363);
+	assert_int_equal(commit_batch(6170905, 2, 256), 12052);
+	assert_int_equal(commit_batch(1000, 8, 4), 32);
+	assert_int_equal(commit_batch(1000, 64, 4), 128);
+	assert_int_equal(commit_batch(1ULL << 40, 1, 4), INT_MAX);
+	assert_int_equal(commit_batch(1000, 0, 256), 32);
 }
 
 static struct root memory_root(void)
@@ -111,21 +113,78 @@ static void memory_of_a_small_machine(void **state)
 	assert_fact_number(&r, "memory.node1.total_bytes", 240000 * 1024);
 	assert_fact_number(&r, "memory.node1.free_bytes", 40 * 1024);
 	assert_null(facts_get(&r.facts, "memory.node0.total_bytes"));
-	assert_fact_number(&r, FACT_COMMIT_BATCH, 255360 / 4 / 3 / 4);
-	assert_fact_number(&r, FACT_COMMIT_ERROR_BOUND, 255360ULL / 4 / 3 / 4 * 3 * 4096);
 }
 
-static void old_kernels_and_strict_policies_have_the_small_batch(void **state)
+#define RAM_PAGES (255360 / 4)
+
+/* What the limit is checked against is off by what lies in the batches of the CPUs online. */
+static void commit_accounting(void **state)
 {
 	_cleanup_root_ struct root r = memory_root();
 
+	root_file(&r, "/sys/devices/system/cpu/online", "0-1\n");
+	root_probe(&r, FACTS_COMMIT);
+	assert_fact_number(&r, FACT_COMMIT_BATCH, RAM_PAGES / 3 / 4);
+	/* without BTF nothing says that the check is exact */
+	assert_fact_unknown(&r, FACT_COMMIT_EXACT);
+	assert_fact_unknown(&r, FACT_COMMIT_ERROR_BOUND);
+	assert_fact_number(&r, FACT_COMMIT_BOUND_NEVER, (RAM_PAGES / 3 / 256 - 1) * 2 * 4096);
+	assert_int_equal(facts_get(&r.facts, FACT_COMMIT_BOUND_NEVER)->confidence, CONFIDENCE_INFERRED);
 	root_file(&r, "/proc/sys/vm/overcommit_memory", "2\n");
-	root_probe(&r, FACTS_MEMORY);
-	assert_fact_number(&r, FACT_COMMIT_BATCH, 255360 / 4 / 3 / 256);
+	root_probe(&r, FACTS_COMMIT);
+	assert_fact_number(&r, FACT_COMMIT_BATCH, RAM_PAGES / 3 / 256);
+	assert_fact_number(&r, FACT_COMMIT_ERROR_BOUND, (RAM_PAGES / 3 / 256 - 1) * 2 * 4096);
 	root_file(&r, "/proc/sys/vm/overcommit_memory", "0\n");
 	root_file(&r, "/proc/sys/kernel/osrelease", "5.8.18\n");
-	root_probe(&r, FACTS_MEMORY);
-	assert_fact_number(&r, FACT_COMMIT_BATCH, 255360 / 4 / 3 / 256);
+	root_probe(&r, FACTS_COMMIT);
+	assert_fact_number(&r, FACT_COMMIT_BATCH, RAM_PAGES / 3 / 256);
+}
+
+/* What an earlier run on the live machine has found among the kernel's types. */
+static void put_probes(const struct root *r, const char *lines)
+{
+	_cleanup_free_ char *text = xasprintf("mmopt-probes 1 boot-1\n%s", lines);
+
+	root_file(r, "/proc/sys/kernel/random/boot_id", "boot-1\n");
+	root_file(r, "/run/mmopt/probes", text);
+}
+
+static void a_limit_that_is_checked_exactly(void **state)
+{
+	_cleanup_root_ struct root r = memory_root();
+
+	put_probes(&r, FACT_COMMIT_EXACT "\tboolean\t1\tread\tBTF\n");
+	root_probe(&r, FACTS_COMMIT);
+	assert_fact_boolean(&r, FACT_COMMIT_EXACT, true);
+	assert_fact_number(&r, FACT_COMMIT_BATCH, RAM_PAGES / 3 / 4);
+	assert_fact_number(&r, FACT_COMMIT_BOUND_NEVER, 0);
+	root_file(&r, "/proc/sys/vm/overcommit_memory", "2\n");
+	root_probe(&r, FACTS_COMMIT);
+	assert_fact_number(&r, FACT_COMMIT_BATCH, RAM_PAGES / 3 / 64);
+	assert_fact_number(&r, FACT_COMMIT_ERROR_BOUND, 0);
+}
+
+static void a_symbol_among_many(void **state)
+{
+	static const char wanted[] = " vm_committed_as_below\n";
+
+	/* on either side of the edge of the window, and cut by it */
+	for (size_t shift = 65536 - 60; shift < 65536 + 8; shift++) {
+		_cleanup_close_ int fd = memfd_create("kallsyms", MFD_CLOEXEC);
+		_cleanup_free_ char *filler = calloc(1, shift + 1);
+
+		memset(filler, 'x', shift);
+		assert_int_equal(write_all(fd, filler, shift), 0);
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		assert_int_equal(has_symbol_line(fd, wanted), 0);
+		assert_int_equal(lseek(fd, 0, SEEK_END), shift);
+		assert_int_equal(write_all(fd, "0 T vm_committed_as_below\n0 t x\n", 32), 0);
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		assert_int_equal(has_symbol_line(fd, wanted), 1);
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		assert_int_equal(has_symbol_line(fd, " vm_committed_as_belo\n"), 0);
+	}
+	assert_int_equal(has_symbol_line(-1, wanted), -EBADF);
 }
 
 /* The zones miss one block and more: only then are the blocks asked one by one. */
@@ -146,11 +205,12 @@ static void no_memory_blocks(void **state)
 	_cleanup_root_ struct root r = root_make();
 
 	root_file(&r, "/proc/meminfo", "MemTotal:         255360 kB\n");
-	root_probe(&r, FACTS_MEMORY);
+	root_probe(&r, FACTS_MEMORY | FACTS_COMMIT);
+	assert_fact_unknown(&r, FACT_COMMIT_BATCH);
+	assert_fact_unknown(&r, FACT_COMMIT_ERROR_BOUND);
 	assert_fact_number(&r, FACT_MEMORY_ONLINE, 255360 * 1024);
 	assert_fact_unknown(&r, FACT_MEMORY_AVAILABLE);
 	assert_fact_unknown(&r, FACT_LOW_WATERMARK);
-	assert_fact_unknown(&r, FACT_COMMIT_BATCH);
 	assert_fact_unknown(&r, FACT_PAGE_SIZE);
 }
 
@@ -191,11 +251,17 @@ static void huge_page_pools(void **state)
 	assert_fact_number(&r, "hugetlb.2M.free_pages", 0);
 	assert_fact_number(&r, "hugetlb.2M.reserved_pages", 1);
 	assert_fact_number(&r, "hugetlb.2M.surplus_pages", 2);
+	assert_null(facts_get(&r.facts, "hugetlb.2M.optimized_pages"));
 	assert_fact_number(&r, "hugetlb.2M.node1.pages", 300);
 	assert_fact_number(&r, "hugetlb.2M.node1.free_pages", 7);
 	assert_null(facts_get(&r.facts, "hugetlb.2M.node0.pages"));
 	assert_fact_number(&r, FACT_HUGETLB_BYTES, (512ULL << 21) + (2ULL << 30));
 	assert_fact_word(&r, "hugetlb.mounts", "/dev/huge pages (2M) /mnt/h");
+	/* a kernel that counts them */
+	root_file(&r, POOL "2048kB/vmemmap_optimized_hugepages", "64\n");
+	root_probe(&r, FACTS_HUGETLB);
+	assert_fact_number(&r, "hugetlb.2M.optimized_pages", 64);
+	assert_null(facts_get(&r.facts, "hugetlb.1G.optimized_pages"));
 }
 
 static void size_of_struct_page_from_the_memmap(void **state)
@@ -272,6 +338,16 @@ static void no_hvo_no_defect_and_the_marker_of_the_repair(void **state)
 	root_probe(&r, FACTS_STRUCT_PAGE);
 	assert_fact_word(&r, FACT_HVO_DEFECT, "none");
 	assert_int_equal(facts_get(&r.facts, FACT_HVO_DEFECT)->confidence, CONFIDENCE_READ);
+	assert_non_null(
+		strstr(facts_get(&r.facts, FACT_HVO_DEFECT)->source, POOL "2048kB/vmemmap_optimized_hugepages"));
+	assert_null(facts_get(&r.facts, FACT_HVO_DEFECT_SUSPECTED));
+	/* what another kernel's probes say, or an older mmopt's, does not outvote it */
+	put_probes(&r, FACT_HVO_DEFECT "\tword\trestore\tprobed\tBTF\n");
+	root_probe(&r, FACTS_STRUCT_PAGE);
+	assert_fact_word(&r, FACT_HVO_DEFECT, "none");
+	assert_int_equal(unlinkat(r.dir.fd, &POOL "2048kB/vmemmap_optimized_hugepages"[1], 0), 0);
+	root_probe(&r, FACTS_STRUCT_PAGE);
+	assert_fact_word(&r, FACT_HVO_DEFECT, "restore");
 }
 
 /* A note: sizes of name and contents, a type, then both, padded to 4 bytes. */
@@ -361,7 +437,9 @@ int main(void)
 		cmocka_unit_test(zoneinfo),
 		cmocka_unit_test(batch_of_committed_as),
 		cmocka_unit_test(memory_of_a_small_machine),
-		cmocka_unit_test(old_kernels_and_strict_policies_have_the_small_batch),
+		cmocka_unit_test(commit_accounting),
+		cmocka_unit_test(a_limit_that_is_checked_exactly),
+		cmocka_unit_test(a_symbol_among_many),
 		cmocka_unit_test(offline_blocks_are_not_counted),
 		cmocka_unit_test(no_memory_blocks),
 		cmocka_unit_test(huge_page_pools),

@@ -97,6 +97,47 @@ static void reclaim(void **state)
 	assert_fact_boolean(&r, "psi.available", false);
 }
 
+static void large_folios_in_the_page_cache(void **state)
+{
+	static const struct {
+		const char *release, *mounts;
+		int want; /* -1: not known */
+	} table[] = {
+		{ "6.1.192", "/dev/a / ext4 rw 0 0\n", 0 },
+		{ "6.12.117", "/dev/a / ext4 rw 0 0\n/dev/b /boot/efi vfat rw 0 0\n", 0 },
+		{ "6.16", "/dev/a / ext4 rw 0 0\n", 1 },
+		{ "6.1.192", "/dev/a / ext4 rw 0 0\n/dev/b /srv xfs rw 0 0\n", 1 },
+		{ "5.17.1", "/dev/b / xfs rw 0 0\n", 0 },
+		{ "6.12.117", "/dev/b / btrfs rw 0 0\n", 0 },
+		{ "6.18.1", "/dev/b / btrfs rw 0 0\n", -1 },
+		{ "6.18.1", "/dev/b / btrfs rw 0 0\n/dev/c /c ext4 rw 0 0\n", 1 },
+		{ "7.2", "/dev/b / btrfs rw 0 0\n", 1 },
+		{ "6.12.117", "host:/x /mnt nfs4 rw 0 0\n", 1 },
+		{ "6.7", "host:/x /mnt nfs4 rw 0 0\n", -1 },
+		/* one that mmopt has not heard of, and those that are no file systems of their own */
+		{ "6.12.117", "/dev/a / ext4 rw 0 0\n/dev/b /b newfs rw 0 0\n", -1 },
+		{ "6.12.117", "/dev/a / ext4 rw 0 0\noverlay /o overlay rw 0 0\nproc /proc proc rw 0 0\n", 0 },
+		{ "6.12.117", "overlay / overlay rw 0 0\n", -1 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		_cleanup_root_ struct root r = root_make();
+		bool b = false;
+
+		root_file(&r, "/proc/sys/kernel/osrelease", table[i].release);
+		root_file(&r, "/proc/mounts", table[i].mounts);
+		root_probe(&r, FACTS_RECLAIM);
+		/* without THP there are none */
+		assert_fact_boolean(&r, FACT_LARGE_FOLIOS, false);
+		root_directory(&r, THP);
+		root_probe(&r, FACTS_RECLAIM);
+		if (facts_boolean(&r.facts, FACT_LARGE_FOLIOS, &b) < 0 ? table[i].want != -1 : b != table[i].want)
+			fail_msg("Linux %s, %s: %d", table[i].release, table[i].mounts, b);
+		if (table[i].want >= 0)
+			assert_int_equal(facts_get(&r.facts, FACT_LARGE_FOLIOS)->confidence, CONFIDENCE_INFERRED);
+	}
+}
+
 static void nodes(void **state)
 {
 	_cleanup_root_ struct root r = root_make();
@@ -357,6 +398,7 @@ int main(void)
 		cmocka_unit_test(no_transparent_huge_pages),
 		cmocka_unit_test(swap_areas),
 		cmocka_unit_test(reclaim),
+		cmocka_unit_test(large_folios_in_the_page_cache),
 		cmocka_unit_test(nodes),
 		cmocka_unit_test(virtualization),
 		cmocka_unit_test(containers),

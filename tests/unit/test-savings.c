@@ -247,6 +247,101 @@ static const struct saving *hvo_what_if(struct machine *m, struct savings *ret)
 	return find(ret, "hvo", NULL, true);
 }
 
+static void optimized(struct machine *m, const char *size, const char *pages)
+{
+	_cleanup_free_ char *path = xasprintf("sys/kernel/mm/hugepages/hugepages-%s/vmemmap_optimized_hugepages", size);
+
+	put(m, path, pages);
+}
+
+/* Linux 6.1 has no other counter: what was optimised while HVO was on is known although it is off by now. */
+static void hvo_counted_by_the_kernel_is_exact(void **state)
+{
+	_cleanup_(machine_donep) struct machine m;
+	_cleanup_(savings_clear) struct savings s;
+	const struct saving *row;
+	int64_t bytes;
+
+	machine_make(&m);
+	put(&m, "proc/vmstat", "nr_free_pages 1\n");
+	pool(&m, "2048kB", "100\n", "64\n", "0\n");
+	pool(&m, "1048576kB", "2\n", "1\n", "0\n");
+	optimized(&m, "2048kB", "64\n");
+	optimized(&m, "1048576kB", "1\n");
+	measure(&m, false, &s);
+	row = known(&s, "hvo", NULL, (64 * 7 + 4095) * 4096);
+	assert_int_equal(row->method, SAVING_MEASURED);
+	assert_true(row->in_total);
+	assert_string_equal(row->formula, "(64 x 7 + 1 x 4095) pages x 4096");
+	assert_null(row->reason);
+	assert_false(known(&s, "hvo", "2M", 64 * 7 * 4096)->in_total);
+	assert_false(known(&s, "hvo", "1G", 4095 * 4096)->in_total);
+	assert_true(s.total_bytes == (64 * 7 + 4095) * 4096);
+	assert_int_equal(savings_hvo_measured(&m.facts, m.io, &bytes), 0);
+	assert_true(bytes == (64 * 7 + 4095) * 4096);
+	savings_clear(&s);
+
+	/* What is not optimised yet is what could still be had. */
+	defect(&m, "none");
+	row = hvo_what_if(&m, &s);
+	assert_non_null(row);
+	assert_true(row->known && row->bytes == (36 * 7 + 4095) * 4096);
+	assert_null(strstr(row->reason, "cannot be told"));
+	savings_clear(&s);
+
+	optimized(&m, "2048kB", "0\n");
+	optimized(&m, "1048576kB", "0\n");
+	measure(&m, false, &s);
+	assert_string_equal(known(&s, "hvo", NULL, 0)->formula, "(0) pages x 4096");
+	assert_null(find(&s, "hvo", "2M", false));
+}
+
+static void hvo_counters_are_held_against_each_other(void **state)
+{
+	_cleanup_(machine_donep) struct machine m;
+	_cleanup_(savings_clear) struct savings s;
+
+	machine_make(&m);
+	put(&m, "proc/vmstat", "nr_memmap_pages 512\nnr_memmap_boot_pages 94208\n");
+	pool(&m, "2048kB", "512\n", "512\n", "0\n");
+	optimized(&m, "2048kB", "512\n");
+	/* 1G cannot be counted on: it has no pool here and no files at all */
+	measure(&m, false, &s);
+	assert_null(known(&s, "hvo", NULL, 14680064)->reason);
+	savings_clear(&s);
+	optimized(&m, "2048kB", "500\n");
+	measure(&m, false, &s);
+	assert_non_null(strstr(known(&s, "hvo", NULL, 500 * 7 * 4096)->reason, "make it 14.0 MiB, not 13.7 MiB"));
+}
+
+/* Half a count is none. */
+static void hvo_counted_for_one_size_only(void **state)
+{
+	_cleanup_(machine_donep) struct machine m;
+	_cleanup_(savings_clear) struct savings s;
+
+	machine_make(&m);
+	put(&m, "proc/vmstat", "nr_memmap_pages 512\nnr_memmap_boot_pages 94208\n");
+	pool(&m, "2048kB", "512\n", "512\n", "0\n");
+	pool(&m, "1048576kB", "1\n", "1\n", "0\n");
+	optimized(&m, "2048kB", "1\n");
+	measure(&m, false, &s);
+	assert_string_equal(known(&s, "hvo", NULL, 14680064)->formula, "98304 - (512 + 94208) pages x 4096");
+	assert_null(find(&s, "hvo", "2M", false));
+}
+
+static void a_counter_gone_wild(void **state)
+{
+	_cleanup_(machine_donep) struct machine m;
+	_cleanup_(savings_clear) struct savings s;
+
+	machine_make(&m);
+	pool(&m, "2048kB", "1\n", "1\n", "0\n");
+	optimized(&m, "2048kB", "18446744073709551615\n");
+	measure(&m, false, &s);
+	known(&s, "hvo", NULL, INT64_MAX);
+}
+
 /* Half of the pool was there before HVO was on. */
 static void what_if_hvo_is_what_comes_on_top(void **state)
 {
@@ -570,6 +665,10 @@ int main(void)
 		cmocka_unit_test(hvo_computed_is_bounded_by_memory),
 		cmocka_unit_test(hvo_off_without_counters_is_no_data),
 		cmocka_unit_test(hvo_not_in_this_kernel),
+		cmocka_unit_test(hvo_counted_by_the_kernel_is_exact),
+		cmocka_unit_test(hvo_counters_are_held_against_each_other),
+		cmocka_unit_test(hvo_counted_for_one_size_only),
+		cmocka_unit_test(a_counter_gone_wild),
 		cmocka_unit_test(what_if_hvo_is_what_comes_on_top),
 		cmocka_unit_test(what_if_hvo_without_a_pool_tells_what_a_page_gives),
 		cmocka_unit_test(what_if_makes_nothing_up),

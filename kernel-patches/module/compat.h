@@ -106,10 +106,11 @@ static __always_inline void fa_redirect(struct ftrace_regs *fregs, unsigned long
 
 /*
  * IPMODIFY tells ftrace that the instruction pointer is changed: a second one
- * that wants to gets -EBUSY, and BPF trampolines take care.  Not so in 6.1:
- * 6.1.192 lacks upstream 56b3c85e153b, and there a BPF fentry program and then
- * an fexit program on a function with an IPMODIFY user leave a NULL in the ops
- * of the trampoline: warnings at each call, an oops at the next change.
+ * that wants to gets -EBUSY, and BPF trampolines take care.  Not so before
+ * 6.12: bpf_trampoline_update() of 6.1.192 resets fops->func of a trampoline
+ * that is registered already, when it tries again after -EAGAIN.  So a BPF
+ * fentry program and then an fexit program on a function with an IPMODIFY user
+ * leave a NULL there: warnings at each call, an oops at the next change.
  * Without the flag an fexit program switches the hook off while it is attached,
  * and that is all.
  */

@@ -17,6 +17,8 @@ PATCHES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'kernel-patches')
 HVO_DEFECT_KERNELS = [f'linux-image-6.12.{n}+deb12-cloud-amd64' for n in (117, 116, 115, 114)]
 NEWEST_6_1 = 'linux-image-cloud-amd64'
 MODULE = 'mmopt_faultaround.ko'
+# {kernel name: tree that somebody has built it in}, to be taken as it is.
+TREES = {}
 
 
 def script(*command):
@@ -105,7 +107,19 @@ def built_kernel(name):
     return cache.entry('kernel', inputs, lambda new: build(f'kernel {name}', 'vm', version, new, *options))
 
 
+def kernel_of_tree(name):
+    tree = os.path.abspath(TREES[name])
+    if not os.path.exists(os.path.join(tree, 'vmlinux')):
+        raise PrepareError(f'--tree {name}: there is no vmlinux in {tree}')
+    version, variant = name.split('-', maxsplit=1)
+    inputs = [name, tree, os.stat(os.path.join(tree, 'vmlinux')).st_mtime_ns, tools()]
+    return cache.entry('kernel', inputs, lambda new: script(os.path.join(PATCHES, 'build'), 'vm', version, new,
+                                                            *header.VARIANTS[variant], '--tree', tree))
+
+
 def kernel(name):
+    if name in TREES:
+        return kernel_of_tree(name)
     return debian_kernel(name) if name in header.DEBIAN_KERNELS else built_kernel(name)
 
 

@@ -158,7 +158,7 @@ static int record_partner(struct apply_context *c, struct step *step)
 
 static int judge_effect(struct apply_context *c, struct step *step)
 {
-	_cleanup_free_ char *reason = NULL;
+	_cleanup_free_ char *reason = NULL, *first = NULL;
 	int r;
 
 	/* HVO shows in its pool, which comes later. */
@@ -173,9 +173,15 @@ static int judge_effect(struct apply_context *c, struct step *step)
 			r = put_back(c, step);
 		return r;
 	}
-	if (r < 0)
+	if (r < 0 || !reason)
 		return r;
-	return reason && !step->reason ? step_reason(step, "%s", reason) : 0;
+	if (!step->reason)
+		return step_reason(step, "%s", reason);
+	/* Why a value was chosen matters more than what a look has confirmed, but not more than that nothing was to be seen. */
+	if (step->effect_checked)
+		return 0;
+	first = TAKE_PTR(step->reason);
+	return step_reason(step, "%s; effect: %s", first, reason);
 }
 
 static int judge_value(struct apply_context *c, struct step *step)

@@ -172,7 +172,7 @@ void auto_thp_persistent_zero_page(const struct facts *facts, struct auto_choice
 	else if (streq(enabled, "never"))
 		keep(ret, "transparent huge pages are off");
 	else if (facts_true(facts, FACT_ZERO_PAGE_PERSISTENT))
-		keep(ret, "this kernel keeps the huge zero page by itself");
+		keep(ret, "this kernel keeps the huge zero page by itself (CONFIG_PERSISTENT_HUGE_ZERO_FOLIO)");
 	else if (facts_number(facts, FACT_MEMORY_TOTAL, &total) < 0)
 		keep(ret, "the size of memory could not be found out");
 	else if (bytes > total / AUTO_ZERO_PAGE_SHARE)

@@ -851,7 +851,8 @@ static const struct tunable rows[] = {
 		.order = ORDER_HVO,
 		.since = "6.1",
 		.needs = "the package mmopt-faultaround-dkms, CONFIG_DYNAMIC_FTRACE, x86_64 or arm64",
-		.hazard = "A module from outside the kernel's tree marks the kernel as tainted; a rollback leaves it loaded.",
+		.hazard =
+			"A module from outside the kernel's tree marks the kernel as tainted; a rollback leaves it loaded.",
 		.why = "Whether mmopt may load its kernel module where the kernel itself has no vm.want_old_faultaround_pte.",
 		.doc = "commit 46bdb4277f98",
 	},
@@ -1538,7 +1539,8 @@ static const struct tunable rows[] = {
 		.auto_rule = auto_thp_persistent_zero_page,
 		.auto_groups = FACTS_THP | FACTS_MEMORY,
 		.since = "4.9",
-		.needs = "mmoptd, thp.use_zero_page, THP not off",
+		.needs =
+			"mmoptd, thp.use_zero_page, THP not off; a kernel with CONFIG_PERSISTENT_HUGE_ZERO_FOLIO needs nobody to hold it",
 		.hazard =
 			"Takes one huge page for as long as the daemon runs: 2 MiB on most machines, 512 MiB on arm64 with 64 KiB pages.",
 		.why = "Keeps the huge zero page in existence, so that it is not freed and cleared anew between its users.",
@@ -1778,7 +1780,7 @@ static const struct tunable rows[] = {
 		.needs =
 			"CONFIG_HUGETLB_PAGE_OPTIMIZE_VMEMMAP, struct page of a power of two, memory_hotplug.memmap_on_memory off",
 		.hazard =
-			"Holds for pages allocated from then on; giving a page back takes memory first; some 6.12 kernels corrupt memory when an optimised page is freed.",
+			"Holds for pages allocated from then on; giving a page back takes memory first; 6.12 kernels from 6.12.114 on corrupt memory when an optimised page is freed, unless they have the file vmemmap_optimized_hugepages.",
 		.why = "Gives back the page descriptors that a HugeTLB page does not need: 7 of 8 pages for 2M, 4095 of 4096 for 1G.",
 		.doc = "admin-guide/sysctl/vm.rst, mm/vmemmap_dedup.rst",
 	},
@@ -2125,7 +2127,8 @@ static const struct tunable rows[] = {
 		.auto_groups = FACTS_ACCESS_FLAG | FACTS_RECLAIM,
 		.since = "patched",
 		.needs = "a kernel with the patch for it, or the mmopt_faultaround module",
-		.hazard = "Where no hardware sets the access flag every old pte costs a fault at its first touch.",
+		.hazard =
+			"Where no hardware sets the access flag every old pte costs a fault at its first touch; nothing is gained where memory suffices or files are used densely.",
 		.why = "Whether ptes mapped ahead by fault-around start old, so that reclaim sees what was really used: 1 old, 0 young, -1 as the architecture has it.",
 		.doc = "admin-guide/sysctl/vm.rst as patched; commit 46bdb4277f98",
 	},

@@ -35,7 +35,7 @@ enum comparison {
 enum effect_check {
 	EFFECT_READBACK,	 /* the file is all there is to see */
 	EFFECT_FAULT_AROUND,	 /* one touch of a mapping: Rss and Referenced in smaps */
-	EFFECT_HVO,		 /* nr_memmap_pages + nr_memmap_boot_pages against the pool */
+	EFFECT_HVO,		 /* vmemmap_optimized_hugepages, else nr_memmap_*pages, against the pool */
 	EFFECT_THP,		 /* the bracketed word, then one fault in an aligned range */
 	EFFECT_POOL,		 /* per node counts */
 	EFFECT_ZSWAP_COMPRESSOR, /* the name is known to the kernel's crypto list */

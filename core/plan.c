@@ -319,7 +319,8 @@ static int settle_daemon(struct step *step, const struct setting *s, const struc
 		return r;
 	if (facts_true(facts, FACT_ZERO_PAGE_PERSISTENT))
 		return step_settle(step, STEP_KEEP, OUTCOME_ALREADY,
-				   strdup("this kernel never frees it (CONFIG_PERSISTENT_HUGE_ZERO_FOLIO)"));
+				   xasprintf("this kernel never frees it (CONFIG_PERSISTENT_HUGE_ZERO_FOLIO, %s)",
+					     facts_get(facts, FACT_ZERO_PAGE_PERSISTENT)->source));
 	step->current = strdup(held ? "1" : "0");
 	if (!step->current)
 		return -ENOMEM;

@@ -109,7 +109,9 @@ static int verify_kept(struct step *step, struct facts *facts, struct kernel_io 
 	}
 	if (r < 0)
 		return r;
-	return reason && !step->reason ? set_reason(step, TAKE_PTR(reason)) : 0;
+	if (!reason || (step->reason && step->effect_checked))
+		return 0;
+	return set_reason(step, step->reason ? xasprintf("%s; effect: %s", step->reason, reason) : TAKE_PTR(reason));
 }
 
 /* Did the kernel make the present value of the wanted one?  A pool that fell short is worth another try. */

@@ -97,9 +97,11 @@ static bool follows_memory(const struct setting *s)
 	return s->form == SETTING_PERCENT || (s->form == SETTING_AUTO && (s->ref.tunable->auto_groups & FACTS_MEMORY));
 }
 
-static bool is_yes(const struct step *step)
+/* For this process to hold: not where the kernel itself never lets go of it. */
+static bool wants_zero_page(const struct run *run, const struct step *step)
 {
-	return step->ref.tunable->scope == SCOPE_DAEMON && step->wanted && streq(step->wanted, "1");
+	return step->ref.tunable->scope == SCOPE_DAEMON && step->wanted && streq(step->wanted, "1") &&
+	       !facts_true(&run->e.facts, FACT_ZERO_PAGE_PERSISTENT);
 }
 
 /* What mmopt left there, where somebody else changed it since: what it was before that. */
@@ -147,7 +149,7 @@ static int add_item(struct run *run, const struct step *step)
 		.outcome = step->outcome,
 		.differs = step->differs,
 		.is_share = s && follows_memory(s),
-		.wants_zero_page = is_yes(step),
+		.wants_zero_page = wants_zero_page(run, step),
 		.module = module_of(run, step),
 	};
 	r = copy_text(step->id, &item->id);

@@ -100,6 +100,29 @@ static void expect_zero_page(const char *wanted, const struct live_state *live, 
 	assert_string_equal(engine_step(&e, ZERO_PAGE)->wanted, streq(wanted, "yes") ? "1" : "0");
 }
 
+static void zero_page_is_the_kernels(struct facts *facts)
+{
+	zero_page_is_2m(facts);
+	facts_set_boolean(facts, FACTS_THP, FACT_ZERO_PAGE_PERSISTENT, true, CONFIDENCE_READ, "/proc/config.gz");
+}
+
+/* Nobody has to run for it, whatever the policy says. */
+static void test_held_by_the_kernel(void **state)
+{
+	static const char *const policies[] = { "[thp]\npersistent_zero_page = yes\n",
+						"[thp]\npersistent_zero_page = auto\n" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
+		_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+		e.preset = zero_page_is_the_kernels;
+		engine_plan(&e, policies[i]);
+		engine_expect(&e, ZERO_PAGE, OUTCOME_ALREADY);
+		assert_int_equal(engine_step(&e, ZERO_PAGE)->action, STEP_KEEP);
+		assert_false(engine_step(&e, ZERO_PAGE)->differs);
+	}
+}
+
 static void test_held_by_the_daemon(void **state)
 {
 	struct live_state running = { .running = true, .pid = 1 };
@@ -225,6 +248,7 @@ int main(void)
 		cmocka_unit_test(test_too_old_a_kernel_is_named),
 		cmocka_unit_test(test_auto_that_does_not_fit_is_no_failure),
 		cmocka_unit_test(test_held_by_the_daemon),
+		cmocka_unit_test(test_held_by_the_kernel),
 		cmocka_unit_test(test_an_apply_leaves_it_to_the_daemon),
 		cmocka_unit_test(test_who_changed_a_value),
 		cmocka_unit_test(test_node_that_is_not_there),

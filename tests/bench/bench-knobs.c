@@ -11,6 +11,8 @@
 #define MAX_KEPT 16
 #define MAX_AT_END 4
 #define VALUE_SIZE 128
+#define TRIES 50
+#define TRY_USEC 100000
 
 /* Fixed memory: it is used in signal handlers. */
 static struct {
@@ -66,28 +68,44 @@ static void say(const char *text)
 		return;
 }
 
+/* What is not as it was after a while: some of the kernel's files only get there when its own workers are done. */
+static int first_not_back(void)
+{
+	char now[VALUE_SIZE];
+	int wrong = -1;
+
+	for (unsigned tries = 0; tries < TRIES; tries++) {
+		wrong = -1;
+		for (int i = n_kept; i-- > 0;)
+			if (current(kept[i].path, now) < 0 || !streq(now, kept[i].value))
+				wrong = i;
+		if (wrong < 0)
+			break;
+		usleep(TRY_USEC);
+	}
+	return wrong;
+}
+
 /* True where all is back. Each is looked at after all were written: some of the kernel's files change their neighbours. */
 static bool put_back(void)
 {
-	char now[VALUE_SIZE];
-	bool ok = true;
+	int wrong;
 
-	for (int i = n_kept; i-- > 0;)
-		bench_write(kept[i].path, kept[i].value);
-	for (int i = n_kept; i-- > 0;)
-		if (current(kept[i].path, now) < 0 || !streq(now, kept[i].value)) {
-			say("cannot put back ");
-			say(kept[i].path);
-			say(", which had ");
-			say(kept[i].value);
-			say("\n");
-			ok = false;
-		}
-	n_kept = 0;
 	for (int i = n_at_end; i-- > 0;)
 		at_end[i]();
+	for (int i = n_kept; i-- > 0;)
+		bench_write(kept[i].path, kept[i].value);
+	wrong = first_not_back();
+	if (wrong >= 0) {
+		say("cannot put back ");
+		say(kept[wrong].path);
+		say(", which had ");
+		say(kept[wrong].value);
+		say("\n");
+	}
 	n_at_end = 0;
-	return ok;
+	n_kept = 0;
+	return wrong < 0;
 }
 
 static void ends(void)

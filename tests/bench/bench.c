@@ -127,12 +127,21 @@ static void help(const char *about, const struct bench_option *options)
 	       BENCH_SKIPPED);
 }
 
+/* Figures that nobody got are a failure. */
+static void check_output(void)
+{
+	if (fflush(stdout) != 0 || ferror(stdout))
+		_exit(1);
+}
+
 void bench_options(int argc, char **argv, const char *name, const char *about, const struct bench_option *options)
 {
 	struct option longs[MAX_OPTIONS + 2] = { 0 };
 	int n = 0, c;
 
 	program = name;
+	if (atexit(check_output) != 0)
+		bench_fail("out of memory");
 	for (; options[n].name && n < MAX_OPTIONS; n++)
 		longs[n] = (struct option){ .name = options[n].name,
 					    .has_arg = options[n].kind == BENCH_FLAG ? no_argument : required_argument,

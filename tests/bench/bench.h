@@ -76,7 +76,7 @@ int64_t bench_meminfo(const char *name);
  * and fails.  Children must leave with _exit(); that they also catch signals does not matter.
  */
 void bench_keep(const char *path);
-/* Called when the program ends, after the values went back: for files. Async-signal-safe. */
+/* Called when the program ends, before the values go back: for what is in their way. Async-signal-safe. */
 void bench_at_end(void (*fn)(void));
 
 /* Writes value, for a file that was kept. 0 or a negative errno. */

@@ -16,6 +16,8 @@
 #define WINDOW "/sys/kernel/debug/fault_around_bytes"
 #define DROP_CACHES "/proc/sys/vm/drop_caches"
 #define SCENARIO_MIB 256
+/* What a machine of that size, with nothing but this running, has available. */
+#define SCENARIO_AVAILABLE_MIB 208
 #define MIB (1024 * 1024)
 
 static uint64_t rounds = 5, memory_mib, window_bytes;
@@ -27,8 +29,8 @@ static const struct bench_option options[] = {
 	{ "values", "A,B", "of vm.want_old_faultaround_pte, to be compared", BENCH_WORD, &values },
 	BENCH_ROUNDS(&rounds),
 	{ "directory", "DIR", "on a disk; for a file that has no name", BENCH_WORD, &directory },
-	{ "memory", "MIB", "lay out the scenarios for so much; 0: what the machine has", BENCH_NUMBER, &memory_mib, 0,
-	  1 << 20 },
+	{ "memory", "MIB", "lay out the scenarios for a machine of so much; 0: by what is available", BENCH_NUMBER,
+	  &memory_mib, 0, 1 << 20 },
 	{ "window", "BYTES", "debugfs fault_around_bytes; 0: as it is", BENCH_NUMBER, &window_bytes, 0, 2 * MIB },
 	{ NULL },
 };
@@ -121,7 +123,7 @@ static void run(const struct fa_load *load, struct side *side, bool counts)
 
 static void print(const struct fa_scenario *s, const char *lru_name, const struct side *a, const struct side *b)
 {
-	_cleanup_free_ char *title = xasprintf("%s, %s LRU: %s", s->name, lru_name, s->about);
+	_cleanup_free_ char *title = xasprintf("%s, %s: %s", s->name, lru_name, s->about);
 	_cleanup_free_ char *left = xasprintf("want_old_faultaround_pte %" PRId64, a->knob);
 	_cleanup_free_ char *right = xasprintf("want_old_faultaround_pte %" PRId64, b->knob);
 
@@ -244,7 +246,7 @@ static void check_machine(void)
 		exit(2);
 	}
 	if (memory_mib == 0)
-		memory_mib = ((uint64_t)bench_meminfo("MemTotal") / 1024 + 127) / 128 * 128;
+		memory_mib = (uint64_t)bench_meminfo("MemAvailable") / 1024 * SCENARIO_MIB / SCENARIO_AVAILABLE_MIB;
 	if (bench_meminfo("SwapFree") / 1024 < (int64_t)(anon_mib * memory_mib / SCENARIO_MIB))
 		bench_skip("needs %" PRIu64 " MiB of free swap, there are %" PRId64,
 			   anon_mib * memory_mib / SCENARIO_MIB, bench_meminfo("SwapFree") / 1024);
@@ -269,7 +271,7 @@ static void all_scenarios(int fd, bool mglru, const int64_t knobs[2])
 {
 	for (const struct fa_scenario *s = fa_scenarios; s->name; s++)
 		if (wanted(s))
-			compare(s, fd, mglru ? "MGLRU" : "classic", knobs);
+			compare(s, fd, mglru ? "MGLRU" : "classic-LRU", knobs);
 }
 
 static void both_lrus(int fd, const int64_t knobs[2])

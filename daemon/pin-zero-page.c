@@ -123,8 +123,8 @@ static int explain_never(struct kernel_io *io, uint64_t bytes, char **ret_reason
 	return -EOPNOTSUPP;
 }
 
-/* Why the huge zero page was not mapped: the error and, in words, its reason. */
-static int explain(struct kernel_io *io, uint64_t bytes, char **ret_reason)
+/* Why the huge zero page was not mapped (own: a huge page of its own was): the error and, in words, its reason. */
+static int explain(struct kernel_io *io, uint64_t bytes, bool own, char **ret_reason)
 {
 	uint64_t use_zero_page = 1;
 	char size[24];
@@ -146,14 +146,23 @@ static int explain(struct kernel_io *io, uint64_t bytes, char **ret_reason)
 				     "which it has from the one that started it");
 		return -EOPNOTSUPP;
 	}
-	*ret_reason = xasprintf("reading memory did not map the huge zero page: there was no free memory of %s in one "
-				"piece, see thp_zero_page_alloc_failed in /proc/vmstat",
-				format_size_exact(bytes, size));
+	if (own)
+		*ret_reason =
+			strdup("this kernel has no use for a huge zero page: although thp.use_zero_page is 1, memory "
+			       "that is only read gets a huge page of its own");
+	else
+		*ret_reason =
+			xasprintf("reading memory did not map the huge zero page: there was no free memory of %s in "
+				  "one piece, see thp_zero_page_alloc_failed in /proc/vmstat",
+				  format_size_exact(bytes, size));
 	return -ENODATA;
 }
 
-/* 0; -ENODATA or -EINVAL where the kernel maps something else or knows no huge pages; or another negative errno. */
-static int map_zero_page(struct kernel_io *io, uint64_t bytes, void **ret)
+/*
+ * 0; -ENODATA or -EINVAL where the kernel maps something else (*ret_own: a huge page that is nobody else's) or knows no
+ * huge pages; or another negative errno.
+ */
+static int map_zero_page(struct kernel_io *io, uint64_t bytes, void **ret, bool *ret_own)
 {
 	uint64_t resident = 0;
 	void *address = NULL;
@@ -164,7 +173,8 @@ static int map_zero_page(struct kernel_io *io, uint64_t bytes, void **ret)
 	r = -ENODATA;
 	if (read_maps_huge(address))
 		r = resident_kib(io, address, &resident);
-	if (r == 0 && resident > 0) /* a huge page of its own */
+	*ret_own = r == 0 && resident > 0;
+	if (*ret_own)
 		r = -ENODATA;
 	if (r < 0)
 		munmap(address, bytes);
@@ -178,13 +188,14 @@ int zero_page_pin(struct zero_page *ret, char **ret_reason)
 	_cleanup_(kernel_io_freep) struct kernel_io *io = NULL;
 	_cleanup_free_ char *vmstat = NULL;
 	struct zero_page z = {};
+	bool own = false;
 	int r = kernel_io_open(NULL, &io);
 
 	if (r == 0) {
 		z.bytes = huge_page_bytes(io);
-		r = map_zero_page(io, z.bytes, &z.address);
+		r = map_zero_page(io, z.bytes, &z.address, &own);
 		if (r == -ENODATA || r == -EINVAL)
-			return explain(io, z.bytes, ret_reason);
+			return explain(io, z.bytes, own, ret_reason);
 	}
 	if (r < 0) {
 		*ret_reason = xasprintf("the huge zero page cannot be mapped: %s", strerror(-r));

@@ -39,6 +39,9 @@ def spdx(name, text):
 
 
 def white_space(name, text):
+    # The context of a patch has the white space of what it changes, and an empty line of it is a blank.
+    if name.endswith('.patch'):
+        return []
     found = [f'{name}:{n}: white space at the end of the line'
              for n, line in enumerate(text.split('\n'), 1) if line.endswith((' ', '\t'))]
     if text and not text.endswith('\n'):
@@ -84,7 +87,8 @@ CHECKS = (
     (spdx, 'every source names its licence', ('core/a.c', 'int a;\n'),
      [('core/a.c', '/* SPDX-License-Identifier: LGPL-2.1-or-later */\n'),
       ('kernel-patches/a.c', '// SPDX-License-Identifier: GPL-2.0-only\n')]),
-    (white_space, 'no white space at line ends, a newline at the end', ('a.md', 'text \n'), [('a.md', 'text\n')]),
+    (white_space, 'no white space at line ends, a newline at the end', ('a.md', 'text \n'),
+     [('a.md', 'text\n'), ('a.patch', ' \n')]),
     (line_ends, 'no CRLF', ('a.md', 'text\r\n'), [('a.md', 'text\n')]),
     (unfinished, 'nothing is marked as unfinished', ('a.md', 'TO' + 'DO: more\n'), [('a.md', 'todo lists\n')]),
     (banned_calls, 'no banned calls', ('cli/a.c', 'x = atoi(s);\n'),

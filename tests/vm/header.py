@@ -36,6 +36,7 @@ class Wants:
     bare: bool = False
     selftests: bool = False
     module: bool = False
+    named: bool = False
     timeout: int = 300
     taint: int = 0
     trouble: str = ''
@@ -72,7 +73,7 @@ def kernels(text):
 CONVERT = {'kernel': kernels, 'mem': size, 'swap': size, 'numa': number, 'smp': number, 'cpu': str, 'append': str, 'timeout': number,
            'enable': lambda text: text.split(','), 'files': lambda text: text.split(','), 'built': lambda text: text.split(','),
            'taint': number, 'trouble': pattern}
-FLAGS = ('hotplug', 'preboot', 'bare', 'selftests', 'module')
+FLAGS = ('hotplug', 'preboot', 'bare', 'selftests', 'module', 'named')
 
 
 def read_word(wants, word):

@@ -55,8 +55,9 @@ random_rounds() {
 	expect_between "memory lost, kB" $((before > after ? before - after : 0)) 0 $slack_kb
 }
 
-pool_is() {
-	[ "$(size 2048)" = "$1" ]
+# The pool forgets a page before its struct pages are restored.
+all_given_back() {
+	[ "$(size 2048)" = 0 ] && [ "$(optimized 2048)" = 0 ]
 }
 
 # Pages in use when the pool shrinks become surplus, stay optimised, and are restored when they are given back
@@ -72,8 +73,7 @@ in_use() {
 	expect_optimized "in use" 8
 	expect_saved "in use" "$memmap" $((8 * saved_pages))
 	rm /run/huge/file
-	wait_for 10 "surplus pages given back" pool_is 0
-	expect_optimized "given back" 0
+	wait_for 10 "surplus pages given back" all_given_back
 	expect_saved "given back" "$memmap" 0
 
 	# On demand, without a pool.
@@ -81,9 +81,8 @@ in_use() {
 	fallocate -l 8M /run/huge/file
 	expect_optimized "on demand" 4
 	rm /run/huge/file
-	wait_for 10 "pages on demand given back" pool_is 0
+	wait_for 10 "pages on demand given back" all_given_back
 	echo 0 >"$(pool nr_overcommit_hugepages)"
-	expect_optimized "on demand, given back" 0
 	expect_saved "on demand, given back" "$memmap" 0
 	umount /run/huge
 }

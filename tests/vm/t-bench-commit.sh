@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: kernel=6.1-plain,6.1-patched,6.12-plain,6.12-patched smp=4 mem=2G bare built=tests/bench/commit timeout=900
+# vm: named kernel=6.1-plain,6.1-patched,6.12-plain,6.12-patched smp=4 mem=2G bare built=tests/bench/commit timeout=900
 # What counting the committed memory costs, by policy and near the limit: figures.  On this emulated machine they say little about
 # a fight for a lock; they are here so that the sides can be compared on any machine, and to see that the program works.
 . guest/test-lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: kernel=6.12-patched mem=224M swap=256M smp=1 bare built=tests/bench/fault-around timeout=1200
+# vm: named kernel=6.12-patched mem=224M swap=256M smp=1 bare built=tests/bench/fault-around timeout=1200
 # What old fault-around ptes do to reclaim where memory is short: figures, and what must hold on any machine.  On the classic LRU a
 # sparsely used mapping keeps fewer unused pages, so that less comes back from the disk and anonymous memory is spared beside an
 # executable.

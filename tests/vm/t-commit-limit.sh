@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: kernel=6.1-patched,6.12-patched,6.1-plain,6.12-plain smp=4 mem=1G bare selftests timeout=600
+# vm: named kernel=6.1-patched,6.12-patched,6.1-plain,6.12-plain smp=4 mem=1G bare selftests timeout=600
 # The commit limit of vm.overcommit_memory=2 is exact on a kernel of the series; without it, it is passed, and requests that
 # fit are refused, by up to what the parts of the CPUs can hold.  The kernel's selftest measures; the bounds are checked here.
 . guest/test-lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: kernel=6.1-patched,6.12-patched bare selftests built=tests/vm/fa-probe mem=512M timeout=600
+# vm: named kernel=6.1-patched,6.12-patched bare selftests built=tests/vm/fa-probe mem=512M timeout=600
 # vm.want_old_faultaround_pte of the patched kernels: what each value does to the neighbours of a page that is read, what is
 # refused, that it makes no difference where fault-around is off, and that it can be flipped while processes fault.
 . guest/test-lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: kernel=6.1-patched,6.12-patched bare mem=3G timeout=600 files=hvo-lib.sh
+# vm: named kernel=6.1-patched,6.12-patched bare mem=3G timeout=600 files=hvo-lib.sh
 # vm: append="hugetlb_free_vmemmap=on hugepagesz=1G hugepages=1 hugepagesz=2M hugepages=32"
 # Pages of 1 GiB and pages of the boot: counted where they are optimised, demoted from one size to the other, freed.
 . guest/test-lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: kernel=6.1-patched,6.12-patched bare mem=1G timeout=900 files=hvo-lib.sh
+# vm: named kernel=6.1-patched,6.12-patched bare mem=1G timeout=900 files=hvo-lib.sh
 # HVO on the patched kernels: pools grow and shrink, optimised, not optimised, mixed, free and in use, and all comes back: no
 # taint, no bad page, struct pages and memory as before, vmemmap_optimized_hugepages exact at every step. Asked for ten times
 # the memory, the kernel stops at what there is, without killing anybody.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: kernel=6.12-plain bare selftests mem=1G timeout=600 files=hvo-lib.sh
+# vm: named kernel=6.12-plain bare selftests mem=1G timeout=600 files=hvo-lib.sh
 # vm: taint=32 trouble="BUG: Bad page (state|map)|Call Trace|invoked oom-killer|Out of memory|oom-kill"
 # What the series repairs is broken without it, or the tests of the patched kernels would prove nothing: the kernel's own test
 # hugetlb_vmemmap_free (of the series) fails, the memory of freed pages is lost, and over-asking with HVO on kills processes.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: kernel=6.1-patched,6.12-patched bare selftests mem=1G timeout=1200 files=hvo-lib.sh
+# vm: named kernel=6.1-patched,6.12-patched bare selftests mem=1G timeout=1200 files=hvo-lib.sh
 # The kernel's own tests of huge pages pass on the patched kernels with HVO on, and so do those that the series adds. One that
 # skips something has failed, unless the reason is listed here.
 . guest/test-lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: kernel=6.1-patched,6.12-patched,6.1-plain,6.12-plain bare selftests mem=448M timeout=400
+# vm: named kernel=6.1-patched,6.12-patched,6.1-plain,6.12-plain bare selftests mem=448M timeout=400
 # The life cycle of the huge zero page: persistent on the patched kernels, refcounted on the plain ones. Each kernel must also
 # fail the test of the other kind. So little memory that transparent huge pages are off after boot: then nobody has the page.
 . guest/test-lib.sh

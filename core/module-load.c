@@ -110,10 +110,11 @@ int module_load(struct kernel_io *io, struct facts *facts, const char *modprobe,
 	char *const argv[] = { (char *)modprobe, (char *)MODULE_NAME, NULL };
 	_cleanup_close_ int log_fd = open_kernel_log(kernel_log);
 	_cleanup_free_ char *errors = NULL, *said = NULL;
+	bool hidden;
 	int r;
 
 	*ret_reason = NULL;
-	r = module_obstacle(io, facts, ret_reason);
+	r = module_obstacle(io, facts, &hidden, ret_reason);
 	if (r < 0 || *ret_reason)
 		return r;
 	r = run_program(argv, MODPROBE_TIMEOUT_USEC, &errors);

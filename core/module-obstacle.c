@@ -67,8 +67,8 @@ static int find_file(const char *text, char **ret)
 	return -ENOENT;
 }
 
-/* *ret: the module's file for the running kernel, or NULL where that cannot be seen from here (a confined process). */
-static int file_obstacle(struct kernel_io *io, const char *release, char **ret_file, char **ret)
+/* *ret_file: the module's file for the running kernel, or NULL.  *ret_hidden: a confined process cannot see it. */
+static int file_obstacle(struct kernel_io *io, const char *release, char **ret_file, bool *ret_hidden, char **ret)
 {
 	_cleanup_free_ char *list = xasprintf("/lib/modules/%s/modules.dep", release), *text = NULL, *file = NULL;
 	int r;
@@ -77,7 +77,8 @@ static int file_obstacle(struct kernel_io *io, const char *release, char **ret_f
 	if (!list)
 		return -ENOMEM;
 	r = kernel_io_read(io, list, &text, NULL);
-	if (r == -EACCES || r == -EPERM)
+	*ret_hidden = r == -EACCES || r == -EPERM;
+	if (*ret_hidden)
 		return 0;
 	r = r < 0 ? r : find_file(text, &file);
 	if (r == -ENOMEM)
@@ -123,19 +124,20 @@ static int signature_obstacle(struct kernel_io *io, const struct facts *facts, c
 	return *ret ? 0 : -ENOMEM;
 }
 
-int module_obstacle(struct kernel_io *io, struct facts *facts, char **ret)
+int module_obstacle(struct kernel_io *io, struct facts *facts, bool *ret_hidden, char **ret)
 {
 	_cleanup_free_ char *file = NULL, *reason = NULL;
 	const char *release;
 	int r;
 
+	*ret_hidden = false;
 	*ret = NULL;
 	r = facts_probe(facts, io, FACTS_KERNEL | FACTS_VIRT | FACTS_CONFINEMENT);
 	if (r >= 0)
 		r = machine_obstacle(io, facts, &reason);
 	release = facts_word(facts, FACT_RELEASE);
 	if (r >= 0 && !reason && release)
-		r = file_obstacle(io, release, &file, &reason);
+		r = file_obstacle(io, release, &file, ret_hidden, &reason);
 	if (r >= 0 && !reason && file)
 		r = signature_obstacle(io, facts, file, &reason);
 	if (r < 0)

@@ -16,9 +16,10 @@
 
 /*
  * What stands against loading it, as far as can be seen without trying: *ret is a reason for people that says what to
- * do, or NULL where nothing is known to.  Probes into facts what it needs.  0 or -ENOMEM.
+ * do, or NULL where nothing is known to.  *ret_hidden: whether it is built for this kernel cannot be seen from here (a
+ * confined process: ProtectKernelModules=).  Probes into facts what it needs.  0 or -ENOMEM.
  */
-int module_obstacle(struct kernel_io *io, struct facts *facts, char **ret);
+int module_obstacle(struct kernel_io *io, struct facts *facts, bool *ret_hidden, char **ret);
 
 /*
  * Loads it by modprobe(8), unless an obstacle is known, and waits for the end of that.  *ret_reason: why it is not

@@ -23,16 +23,26 @@ static int settle(struct step *step, const struct facts *facts, enum step_action
 	return step_settle(step, action, outcome, xasprintf("%s; auto: %s", text, choice.reason));
 }
 
+static char *tell_loading(bool hidden)
+{
+	return xasprintf(
+		"the module " MODULE_NAME " is loaded first%s, and marks the kernel as tainted",
+		hidden ? ", if it is built for this kernel (not to be seen from a confined mmoptd: mmoptctl plan "
+			 "--direct tells)"
+		       : "");
+}
+
 int plan_settle_by_module(const struct plan *plan, struct step *step, struct facts *facts, struct kernel_io *io)
 {
 	_cleanup_free_ char *obstacle = NULL;
+	bool hidden;
 	int r;
 
 	/* Nothing to taint a kernel for. */
 	if (streq(step->wanted, "-1"))
 		return settle(step, facts, STEP_KEEP, OUTCOME_ALREADY,
 			      strdup("this kernel does so, without the module " MODULE_NAME));
-	r = module_obstacle(io, facts, &obstacle);
+	r = module_obstacle(io, facts, &hidden, &obstacle);
 	if (r < 0)
 		return r;
 	if (obstacle)
@@ -46,8 +56,7 @@ int plan_settle_by_module(const struct plan *plan, struct step *step, struct fac
 	step->load_module = step->differs = true;
 	if (plan->module_note && plan->module_note->state == MODULE_LEFT)
 		return plan_leave_loading(step, facts);
-	return settle(step, facts, STEP_KEEP, OUTCOME_PENDING,
-		      strdup("the module " MODULE_NAME " is loaded first, and marks the kernel as tainted"));
+	return settle(step, facts, STEP_KEEP, OUTCOME_PENDING, tell_loading(hidden));
 }
 
 int plan_leave_loading(struct step *step, const struct facts *facts)

@@ -34,6 +34,7 @@ struct run {
 	const char *gives;  /* what the new file holds; NULL: none comes */
 	const char *reason; /* what the loader says */
 	bool loader;
+	const char *hidden; /* called_live.hidden */
 	char *const *only;
 	unsigned calls;
 	struct diag_list diags;
@@ -67,15 +68,23 @@ static int load(void *userdata, struct engine *e, char **ret_reason)
 struct called_live {
 	struct kernel_io io;
 	struct kernel_io *files;
+	const char *hidden; /* what nothing below can be read of, as under a confined unit */
 };
+
+static struct called_live *called_live(struct kernel_io *io)
+{
+	return (struct called_live *)((char *)io - offsetof(struct called_live, io));
+}
 
 static struct kernel_io *files_of(struct kernel_io *io)
 {
-	return ((struct called_live *)((char *)io - offsetof(struct called_live, io)))->files;
+	return called_live(io)->files;
 }
 
 static int live_read(struct kernel_io *io, const char *path, char **ret, size_t *ret_size)
 {
+	if (called_live(io)->hidden && startswith(path, called_live(io)->hidden))
+		return -EACCES;
 	return files_of(io)->ops->read(files_of(io), path, ret, ret_size);
 }
 
@@ -117,6 +126,7 @@ static void start(struct run *r, bool live)
 	assert_int_equal(engine_open(&r->e, r->dir->path, &r->diags), 0);
 	called->io = (struct kernel_io){ .ops = &live_ops, .live = live };
 	called->files = r->e.io;
+	called->hidden = r->hidden;
 	r->e.io = &called->io;
 }
 
@@ -173,7 +183,7 @@ static void loaded_and_set(void **state)
 
 	plan(&before);
 	assert_int_equal(before.calls, 0);
-	expect_step(&before, OUTCOME_PENDING, "mmopt_faultaround is loaded first");
+	expect_step(&before, OUTCOME_PENDING, "mmopt_faultaround is loaded first, and marks the kernel as tainted");
 	assert_int_equal(report_exit_status(before.report), 2);
 	apply(&r);
 	assert_int_equal(r.calls, 1);
@@ -281,6 +291,24 @@ static void obstacle(void **state)
 	assert_int_equal(r.calls, 0);
 	expect_step(&r, OUTCOME_UNSUPPORTED, "not built for this kernel");
 	assert_int_equal(r.result, APPLY_PARTLY);
+}
+
+/* Who cannot see whether it is built does not say that it is: mmoptd has it tried all the same, and hears the reason. */
+static void hidden(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = make_machine(ASKS);
+	_cleanup_(run_clear) struct run look = RUN(d, .hidden = "/lib/modules"),
+					r = RUN(d, .hidden = "/lib/modules", .reason = "it is not built");
+
+	plan(&look);
+	expect_step(
+		&look, OUTCOME_PENDING,
+		"mmopt_faultaround is loaded first, if it is built for this kernel (not to be seen from a confined mmoptd: "
+		"mmoptctl plan --direct tells), and marks");
+	engine_clear(&look.e);
+	apply(&r);
+	assert_int_equal(r.calls, 1);
+	expect_step(&r, OUTCOME_REFUSED, "could not be loaded: it is not built");
 }
 
 static void not_asked(void **state)
@@ -412,6 +440,7 @@ int main(void)
 		cmocka_unit_test(said_to_be_loaded),
 		cmocka_unit_test(refused_auto),
 		cmocka_unit_test(obstacle),
+		cmocka_unit_test(hidden),
 		cmocka_unit_test(not_asked),
 		cmocka_unit_test(nothing_to_load_for),
 		cmocka_unit_test(built_in),

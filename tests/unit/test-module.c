@@ -35,9 +35,11 @@ static char *obstacle(const struct temp_dir *d)
 	_cleanup_(kernel_io_freep) struct kernel_io *io = NULL;
 	_cleanup_(facts_clear) struct facts facts = {};
 	char *reason = NULL;
+	bool hidden;
 
 	assert_int_equal(kernel_io_open(d->path, &io), 0);
-	assert_int_equal(module_obstacle(io, &facts, &reason), 0);
+	assert_int_equal(module_obstacle(io, &facts, &hidden, &reason), 0);
+	assert_false(hidden);
 	return reason;
 }
 

@@ -192,22 +192,32 @@ int effect_check_hvo(const struct step *step, bool grown, struct facts *facts, s
 	return saw(xasprintf("%s of %s saved: it holds for pages that a pool gains from now on", a, b), ret_reason, 0);
 }
 
-/* A module that the kernel loads by itself once somebody asks for that algorithm: modprobe goes by this file too. */
-static bool is_loadable(struct kernel_io *io, const char *name)
+/*
+ * A module that the kernel loads by itself once somebody asks for that algorithm: modprobe goes by this file too.  1, 0,
+ * -EACCES where it cannot be seen from here (ProtectKernelModules= of both units), -ENOMEM.
+ */
+static int is_loadable(struct kernel_io *io, const char *name)
 {
 	_cleanup_free_ char *release = NULL, *path = NULL, *aliases = NULL, *line = NULL;
+	int r;
 
 	if (kernel_io_read_line(io, "/proc/sys/kernel/osrelease", &release) < 0)
-		return false;
+		return 0;
 	path = xasprintf("/lib/modules/%s/modules.alias", release);
 	line = xasprintf("\nalias crypto-%s ", name);
-	return path && line && kernel_io_read(io, path, &aliases, NULL) >= 0 && strstr(aliases, line);
+	r = path && line ? kernel_io_read(io, path, &aliases, NULL) : -ENOMEM;
+	if (r == -EPERM)
+		return -EACCES;
+	if (r < 0)
+		return r == -EACCES || r == -ENOMEM ? r : 0;
+	return strstr(aliases, line) != NULL;
 }
 
 /* The kernel takes any name while zswap is off, and then uses another compressor without a word. */
 static int check_compressor(const struct step *step, struct kernel_io *io, bool *ret_checked, char **ret_reason)
 {
 	_cleanup_free_ char *crypto = NULL, *line = NULL;
+	int loadable;
 
 	if (kernel_io_read(io, "/proc/crypto", &crypto, NULL) < 0)
 		return 0;
@@ -217,8 +227,16 @@ static int check_compressor(const struct step *step, struct kernel_io *io, bool 
 		return -ENOMEM;
 	if (strstr(crypto, line) || startswith(crypto, line + 1))
 		return 0;
-	*ret_checked = !is_loadable(io, step->wanted);
-	if (!*ret_checked)
+	loadable = is_loadable(io, step->wanted);
+	if (loadable == -ENOMEM)
+		return loadable;
+	*ret_checked = loadable == 0;
+	if (loadable == -EACCES)
+		return saw(
+			strdup("not loaded yet, and whether there is a module for it cannot be seen from here: mmoptctl "
+			       "verify --direct tells"),
+			ret_reason, 0);
+	if (loadable > 0)
 		return saw(strdup("not loaded yet: a module for it is there, which zswap loads when it starts"),
 			   ret_reason, 0);
 	return saw(xasprintf("the kernel has no compressor \"%s\": neither loaded (/proc/crypto) nor a module",

@@ -99,6 +99,18 @@ static void case_09_a_compressor_that_is_not_loaded_yet(void **state)
 	engine_expect(&e, "zswap.compressor", OUTCOME_REFUSED);
 }
 
+/* Under the units, which shut /usr/lib/modules, there may be a module for it or not: no failure. */
+static void test_a_compressor_whose_module_is_out_of_sight(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	fake_kernel_set(e.kernel, "/lib/modules/6.18.0/modules.alias", "# Aliases\n");
+	fake_kernel_hide(e.kernel, "/lib/modules/6.18.0/modules.alias", -EACCES);
+	engine_apply(&e, "[zswap]\ncompressor = lz4\n");
+	engine_expect(&e, "zswap.compressor", OUTCOME_APPLIED);
+	engine_expect_reason(&e, "zswap.compressor", "cannot be seen from here: mmoptctl verify --direct");
+}
+
 static void hide_for_good(void *userdata, unsigned write)
 {
 	struct engine *e = userdata;
@@ -367,6 +379,7 @@ int main(void)
 		cmocka_unit_test(test_a_node_pool_is_not_shrunk_after_the_total_grew),
 		cmocka_unit_test(test_overcommit_off_and_a_pool_that_takes_the_limit),
 		cmocka_unit_test(case_09_a_compressor_that_is_not_loaded_yet),
+		cmocka_unit_test(test_a_compressor_whose_module_is_out_of_sight),
 		cmocka_unit_test(test_what_may_have_changed_stays_on_record),
 		cmocka_unit_test(test_rollback_all_goes_on_where_it_stopped),
 		cmocka_unit_test(test_crash_between_two_parts_of_a_pool),

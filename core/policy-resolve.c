@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/strutil.h"
+#include "core/module.h"
 #include "core/policy-parse.h"
 
 /* Who wins, and what cannot be seen in one line alone. */
@@ -212,6 +213,26 @@ static void check_essentials(struct policy_parser *p)
 				 "is essential by [Policy], but no file that counts here sets it");
 }
 
+/* The module is loaded for the one setting that it gives, and where that is to be other than it is without. */
+static void check_module(struct policy_parser *p)
+{
+	const struct setting *module = find_active(p->policy, MODULE_OPTION);
+	const struct setting *wanted = find_active(p->policy, MODULE_TUNABLE);
+
+	if (!module || module->value.number == 0)
+		return;
+	if (!wanted)
+		diag_add(p->diags, DIAG_NOTICE, file_of(p, module), module->line, module->id,
+			 "no file that counts here sets " MODULE_TUNABLE
+			 ", so nothing is loaded: set it to 0, 1 or auto, or take this line out");
+	else if (wanted->form == SETTING_VALUE && wanted->value.number == -1)
+		diag_add(p->diags, DIAG_NOTICE, file_of(p, module), module->line, module->id,
+			 MODULE_TUNABLE
+			 " is -1 (%s:%u), as kernels without the module have it, so nothing is loaded: set "
+			 "it to 0, 1 or auto, or take this line out",
+			 file_of(p, wanted), wanted->line);
+}
+
 int policy_resolve(struct policy_parser *p)
 {
 	int r;
@@ -224,5 +245,6 @@ int policy_resolve(struct policy_parser *p)
 	check_dirty_pair(p, "vm.dirty_background_ratio", "vm.dirty_ratio");
 	check_dirty_pair(p, "vm.dirty_background_bytes", "vm.dirty_bytes");
 	check_essentials(p);
+	check_module(p);
 	return check_pools(p);
 }

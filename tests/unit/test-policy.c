@@ -413,6 +413,27 @@ static void long_texts_are_shown_in_part(void **state)
 	assert_non_null(strstr(all, "xxx...\" is not a number"));
 }
 
+/* A module that nothing is wanted of is not loaded, which whoever allowed it may not expect. */
+static void module_for_nothing(void **state)
+{
+	text_says(
+		"[faultaround]\nmodule = yes\n[vm]\nswappiness = 10\n",
+		"notice: t:2: faultaround.module: no file that counts here sets vm.want_old_faultaround_pte, so nothing is "
+		"loaded: set it to 0, 1 or auto, or take this line out\n");
+	text_says(
+		"[vm]\nwant_old_faultaround_pte = keep\n[faultaround]\nmodule = yes\n",
+		"notice: t:4: faultaround.module: no file that counts here sets vm.want_old_faultaround_pte, so nothing is "
+		"loaded: set it to 0, 1 or auto, or take this line out\n");
+	text_says(
+		"[faultaround]\nmodule = yes\n[vm]\nwant_old_faultaround_pte = -1\n",
+		"notice: t:2: faultaround.module: vm.want_old_faultaround_pte is -1 (t:4), as kernels without the module "
+		"have it, so nothing is loaded: set it to 0, 1 or auto, or take this line out\n");
+	text_says("[faultaround]\nmodule = yes\n[vm]\nwant_old_faultaround_pte = 0\n", "");
+	text_says("[faultaround]\nmodule = yes\n[vm]\n-want_old_faultaround_pte = auto\n", "");
+	text_says("[faultaround]\nmodule = no\n[vm]\nwant_old_faultaround_pte = -1\n", "");
+	text_says("[faultaround]\nmodule = keep\n", "");
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -431,6 +452,7 @@ int main(void)
 		cmocka_unit_test(pools_by_total_and_by_node),
 		cmocka_unit_test(case_18_duplicates_and_a_bad_line),
 		cmocka_unit_test(long_texts_are_shown_in_part),
+		cmocka_unit_test(module_for_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,6 +310,9 @@ int btf_find(int fd, struct btf_findings *ret)
 	if (!window)
 		return -ENOMEM;
 	set_part(&r, 0, sizeof(h));
+	e = fill(&r, 1);
+	if (e < 0)
+		return e == -EBADMSG ? -ENODATA : e;
 	e = take(&r, &h, sizeof(h));
 	if (e < 0)
 		return e;

@@ -15,7 +15,8 @@ struct btf_findings {
 
 /*
  * Looks into BTF, such as /sys/kernel/btf/vmlinux, through a window of a few pages: some milliseconds.  (libbpf takes the whole of
- * it into memory twice, and many times as long.)  0; -EBADMSG where it is no BTF of this machine's byte order or
- * has a kind of type that is not known; -ENOMEM or the error of reading.
+ * it into memory twice, and many times as long.)  0; -ENODATA where the file is empty, as in a captured system;
+ * -EBADMSG where it is no BTF of this machine's byte order, is cut short or has a kind of type that is not known; -ENOMEM
+ * or the error of reading.
  */
 int btf_find(int fd, struct btf_findings *ret);

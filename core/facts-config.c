@@ -154,8 +154,9 @@ static char *read_config(struct prober *p, char **ret_source)
 	static const char *const patterns[] = { "/boot/config-%s", "/lib/modules/%s/config",
 						"/usr/lib/modules/%s/config" };
 	_cleanup_free_ char *release = NULL;
+	bool hidden = false;
 	char *text = NULL;
-	int r;
+	int r, error;
 
 	r = read_config_gz(p, &text);
 	if (r == -ENOMEM)
@@ -168,14 +169,16 @@ static char *read_config(struct prober *p, char **ret_source)
 	for (size_t i = 0; release && i < ARRAY_SIZE(patterns); i++) {
 		_cleanup_free_ char *path = prober_format(p, patterns[i], release);
 
-		text = path ? prober_read(p, path, NULL) : NULL;
+		text = path ? prober_read(p, path, &error) : NULL;
 		if (text) {
 			*ret_source = TAKE_PTR(path);
 			return text;
 		}
+		hidden |= path && (error == -EACCES || error == -EPERM);
 	}
-	*ret_source = prober_format(p, "%s: %s; no /boot/config of this kernel either", CONFIG_GZ_PATH,
-				    strerrordesc_np(-r) ?: "unknown error");
+	*ret_source = prober_format(p, "%s: %s; %s", CONFIG_GZ_PATH, prober_error(r),
+				    hidden ? "files of this kernel's in /boot or /lib/modules cannot be seen from here"
+					   : "no /boot/config of this kernel either");
 	return NULL;
 }
 

@@ -26,6 +26,11 @@ void put_word(struct prober *p, const char *name, const char *word, enum fact_co
 void put_unknown(struct prober *p, const char *name, const char *reason);
 /* Takes name over from the cache; false where it is not there. */
 bool put_cached(struct prober *p, const char *name);
+/*
+ * What the error means, for a reason.  Not strerror(3): that would speak the language of the locale, and of contents
+ * that are not as they should be (EBADMSG) it says "Bad message".
+ */
+const char *prober_error(int error);
 /* The reason is "PATH: what the error means". */
 void put_unreadable(struct prober *p, const char *name, const char *path, int error);
 

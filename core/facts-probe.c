@@ -95,12 +95,19 @@ void put_unknown(struct prober *p, const char *name, const char *reason)
 		note(p, facts_set_unknown(p->facts, p->group, name, reason));
 }
 
+const char *prober_error(int error)
+{
+	if (error < 0)
+		error = -error;
+	if (error == EBADMSG)
+		return "it is damaged, cut short, or of a form that is not known";
+	return strerrordesc_np(error) ?: "unknown error";
+}
+
 void put_unreadable(struct prober *p, const char *name, const char *path, int error)
 {
-	_cleanup_free_ char *reason = NULL;
+	_cleanup_free_ char *reason = prober_format(p, "%s: %s", path, prober_error(error));
 
-	/* strerror() would speak the language of the locale; strerrordesc_np() never does. */
-	reason = prober_format(p, "%s: %s", path, strerrordesc_np(error < 0 ? -error : error) ?: "unknown error");
 	put_unknown(p, name, reason);
 }
 

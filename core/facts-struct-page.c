@@ -113,6 +113,12 @@ static int read_btf(struct prober *p, struct btf_findings *ret)
 	return fd < 0 ? fd : btf_find(fd, ret);
 }
 
+/* -ENODATA: of a captured system only the name of that large file is taken along. */
+static const char *btf_reason(int error)
+{
+	return error == -ENODATA ? "the file is empty" : prober_error(error);
+}
+
 static int read_memmap_pages(struct prober *p, uint64_t *ret)
 {
 	_cleanup_free_ char *text = NULL;
@@ -179,7 +185,7 @@ static void put_size(struct prober *p, const struct struct_page *s, uint64_t pag
 		return;
 	}
 	reason = prober_format(p, "%s: %s; no VMCOREINFO, and /proc/vmstat does not tell either", BTF_PATH,
-			       strerrordesc_np(-s->btf_error) ?: "no struct page");
+			       s->btf_error < 0 ? btf_reason(s->btf_error) : "no struct page");
 	put_unknown(p, FACT_STRUCT_PAGE, reason);
 }
 
@@ -253,8 +259,7 @@ static void put_defect_unknown(struct prober *p, int btf_error)
 
 	suspected = release && kernel_release_compare(release, "6.12.114") >= 0 &&
 		    kernel_release_compare(release, "6.13") < 0;
-	source = prober_format(p, "%s: %s; release %s is %s", BTF_PATH, strerrordesc_np(-btf_error) ?: "unknown error",
-			       release ?: "(not known)",
+	source = prober_format(p, "%s: %s; release %s is %s", BTF_PATH, btf_reason(btf_error), release ?: "(not known)",
 			       suspected ? "of a series that is known to be broken from 6.12.114 on"
 					 : "not known to be broken");
 	put_word(p, FACT_HVO_DEFECT, "unknown", CONFIDENCE_INFERRED, source);
@@ -300,7 +305,9 @@ static void put_commit_check(struct prober *p, const struct struct_page *s)
 						    : BTF_PATH ": no function vm_committed_as_below()");
 		p->facts->dirty_cache = true;
 	} else {
-		put_unreadable(p, FACT_COMMIT_EXACT, BTF_PATH, s->btf_error);
+		_cleanup_free_ char *reason = prober_format(p, BTF_PATH ": %s", btf_reason(s->btf_error));
+
+		put_unknown(p, FACT_COMMIT_EXACT, reason);
 	}
 }
 

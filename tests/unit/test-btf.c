@@ -221,6 +221,8 @@ static void what_is_no_btf(void **state)
 	struct btf_findings f = { .struct_page_bytes = 7 };
 	_cleanup_close_ int fd = memfd_create("btf", MFD_CLOEXEC);
 
+	assert_int_equal(btf_find(fd, &f), -ENODATA);
+	assert_int_equal(write_all(fd, "\x9f\xeb", 2), 0);
 	assert_int_equal(btf_find(fd, &f), -EBADMSG);
 	assert_int_equal(write_all(fd, "ELF, and long enough to be a header", 35), 0);
 	assert_int_equal(btf_find(fd, &f), -EBADMSG);

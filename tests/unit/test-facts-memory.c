@@ -2,7 +2,9 @@
 /* Kernel, memory, huge page pools, struct page. */
 #include <limits.h>
 
+#include "base/strutil.h"
 #include "facts-root.h"
+#include "tests/fake-kernel.h"
 
 #include <sys/mman.h>
 
@@ -324,6 +326,31 @@ static void defect_without_btf(void **state)
 	}
 }
 
+/* All who say that BTF told nothing say why in words: "Bad message" would be no reason. */
+static void btf_that_tells_nothing(void **state)
+{
+	static const struct {
+		const char *contents, *reason;
+	} table[] = { { "", "/sys/kernel/btf/vmlinux: the file is empty" },
+		      { "\x9f\xeb\x01", "/sys/kernel/btf/vmlinux: it is damaged, cut short, or of a form" } };
+	static const char *const names[] = { FACT_COMMIT_EXACT, FACT_STRUCT_PAGE, FACT_HVO_DEFECT };
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		_cleanup_root_ struct root r = root_make();
+
+		root_file(&r, "/proc/sys/vm/hugetlb_optimize_vmemmap", "0\n");
+		root_file(&r, "/sys/kernel/btf/vmlinux", table[i].contents);
+		root_probe(&r, FACTS_STRUCT_PAGE);
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+			const struct fact *f = facts_get(&r.facts, names[k]);
+
+			assert_non_null(f);
+			if (!startswith(f->source, table[i].reason))
+				fail_msg("%s: %s", names[k], f->source);
+		}
+	}
+}
+
 static void no_hvo_no_defect_and_the_marker_of_the_repair(void **state)
 {
 	_cleanup_root_ struct root r = memory_root();
@@ -404,6 +431,26 @@ static void build_options(void **state)
 	assert_true(r.facts.dirty_cache);
 }
 
+/* A unit that shuts /usr/lib/modules: what is not seen is not said to be missing. */
+static void build_options_out_of_sight(void **state)
+{
+	static const char path[] = "/lib/modules/6.12.0-test/config";
+	static const struct fake_file files[] = {
+		{ .path = "/proc/sys/kernel/osrelease", .behaviour = FAKE_WORD, .value = "6.12.0-test" },
+		{ .path = path, .behaviour = FAKE_WORD, .value = "CONFIG_KSM=y" },
+	};
+	struct fake_kernel *k = fake_kernel_new(files, ARRAY_SIZE(files));
+	_cleanup_(kernel_io_freep) struct kernel_io *io = fake_kernel_io(k);
+	_cleanup_(facts_clear) struct facts facts = {};
+	const struct fact *f;
+
+	fake_kernel_hide(k, path, -EACCES);
+	assert_int_equal(facts_probe(&facts, io, FACTS_CONFIG), 0);
+	f = facts_get(&facts, FACT_CONFIG_SOURCE);
+	assert_non_null(f);
+	assert_non_null(strstr(f->source, "cannot be seen from here"));
+}
+
 static void broken_config_gz_is_unknown(void **state)
 {
 	_cleanup_root_ struct root r = memory_root();
@@ -411,6 +458,7 @@ static void broken_config_gz_is_unknown(void **state)
 	root_file(&r, "/proc/config.gz", "\x1f\x8b\x08 not really");
 	root_probe(&r, FACTS_CONFIG);
 	assert_fact_unknown(&r, FACT_CONFIG_SOURCE);
+	assert_non_null(strstr(facts_get(&r.facts, FACT_CONFIG_SOURCE)->source, "/proc/config.gz: it is damaged"));
 }
 
 static void lists_of_ranges(void **state)
@@ -446,9 +494,11 @@ int main(void)
 		cmocka_unit_test(size_of_struct_page_from_the_memmap),
 		cmocka_unit_test(struct_page_and_hvo),
 		cmocka_unit_test(defect_without_btf),
+		cmocka_unit_test(btf_that_tells_nothing),
 		cmocka_unit_test(no_hvo_no_defect_and_the_marker_of_the_repair),
 		cmocka_unit_test(vmcoreinfo),
 		cmocka_unit_test(build_options),
+		cmocka_unit_test(build_options_out_of_sight),
 		cmocka_unit_test(broken_config_gz_is_unknown),
 		cmocka_unit_test(lists_of_ranges),
 	};

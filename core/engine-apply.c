@@ -93,6 +93,16 @@ static int load_module(struct engine *e, const struct engine_apply_options *opti
 	return 0;
 }
 
+/* What mmoptd was to do is part of what has been taken back. */
+static void forget_left(struct engine *e)
+{
+	struct module_note note;
+
+	if (module_note_read(e->root_fd, &note) >= 0 && note.state == MODULE_LEFT)
+		note_module(e, MODULE_UNTRIED, NULL);
+	module_note_clear(&note);
+}
+
 /* Nothing is loaded into the running kernel for files that it does not look at. */
 static int load_modules(struct engine *e, const struct engine_apply_options *options)
 {
@@ -213,6 +223,8 @@ int engine_apply(struct engine *e, const struct engine_apply_options *options, e
 	} else {
 		*ret_result = plan_has_failures(e->plan) ? APPLY_PARTLY : APPLY_DONE;
 	}
+	if (*ret_result == APPLY_UNDONE || *ret_result == APPLY_STUCK)
+		forget_left(e);
 	/* Without it the next run finds the same out again. */
 	if (e->facts.dirty_cache)
 		(void)!facts_cache_save(&e->facts, e->io);
@@ -283,6 +295,7 @@ int engine_rollback(struct engine *e, bool all, struct restore *ret_restore, str
 		r = check_waits(e);
 	if (r < 0)
 		return r;
+	forget_left(e);
 	/* What a crash left behind was the last transaction: it has just been taken back. */
 	if (recovered.n_transactions > 0 && !all) {
 		*ret = report_restore("rollback", &recovered);

@@ -380,6 +380,36 @@ static void left(void **state)
 	assert_int_equal(part.calls, 0);
 }
 
+/* What has been taken back, by whom ever, is not set by mmoptd afterwards. */
+static void left_and_taken_back(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d = make_machine(ASKS "swappiness = 10\n");
+	_cleanup_(run_clear) struct run r = { .dir = &d }, back = RUN(d), look = RUN(d);
+
+	apply(&r);
+	engine_clear(&r.e);
+	start(&back, true);
+	assert_int_equal(engine_rollback(&back.e, false, NULL, &back.report), 0);
+	temp_dir_expect(&d, "proc/sys/vm/swappiness", "60\n");
+	engine_clear(&back.e);
+	verify(&look);
+	assert_int_equal(look.e.module_note.state, MODULE_UNTRIED);
+}
+
+static void left_and_undone(void **state)
+{
+	_cleanup_(temp_dir_donep) struct temp_dir d =
+		make_machine(ASKS "swappiness = 10\nstat_interval = 2\n[Policy]\nEssential = vm.stat_interval\n");
+	_cleanup_(run_clear) struct run r = { .dir = &d }, look = RUN(d);
+
+	apply(&r);
+	assert_int_equal(r.result, APPLY_UNDONE);
+	temp_dir_expect(&d, "proc/sys/vm/swappiness", "60\n");
+	engine_clear(&r.e);
+	verify(&look);
+	assert_int_equal(look.e.module_note.state, MODULE_UNTRIED);
+}
+
 /* Below another root nothing is loaded, and nothing is noted. */
 static void not_live(void **state)
 {
@@ -445,6 +475,8 @@ int main(void)
 		cmocka_unit_test(nothing_to_load_for),
 		cmocka_unit_test(built_in),
 		cmocka_unit_test(left),
+		cmocka_unit_test(left_and_taken_back),
+		cmocka_unit_test(left_and_undone),
 		cmocka_unit_test(not_live),
 		cmocka_unit_test(removed),
 		cmocka_unit_test(removed_and_applied_again),

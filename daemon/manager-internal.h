@@ -69,6 +69,7 @@ struct manager {
 	bool stopping;
 	bool module_tried; /* left by mmopt-apply: tried once since the start or the last reload */
 	bool module_retry; /* after a reload one that was refused is tried again, once */
+	bool module_again; /* the try that is under way is that one */
 
 	struct watched_item *items; /* sorted by id */
 	size_t n_items;

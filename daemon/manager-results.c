@@ -54,6 +54,7 @@ static void load_module(struct manager *m, const struct job_result *result)
 		if (!(item->module == MODULE_LEFT && left) && !(item->module == MODULE_REFUSED && refused))
 			continue;
 		m->module_tried = true;
+		m->module_again = item->module == MODULE_REFUSED;
 		request.only = (char *[]){ item->id, NULL };
 		manager_submit_own(m, &request);
 		return;
@@ -204,7 +205,10 @@ static void on_written(struct manager *m, const struct job_request *request, con
 		manager_recover_later(m);
 	/* Another program is writing: the comparison that follows the pause leads to another try. */
 	if (request->kind == JOB_MODULE && result->error == -EBUSY) {
-		m->module_tried = false;
+		if (m->module_again)
+			m->module_retry = true;
+		else
+			m->module_tried = false;
 		manager_recover_later(m);
 	}
 	if (result->error < 0)

@@ -34,6 +34,8 @@ CONFIG = '''<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configurat
 <allow send_destination="org.freedesktop.DBus"/>
 <allow own="org.freedesktop.PolicyKit1"/>
 <allow send_destination="org.freedesktop.PolicyKit1"/>
+<allow own="org.freedesktop.systemd1"/>
+<allow send_destination="org.freedesktop.systemd1"/>
 </policy>
 <include>{policy}</include>
 <limit name="max_connections_per_user">1024</limit>

@@ -39,8 +39,8 @@ const char *event_message_id(enum event event)
 	return message_ids[event];
 }
 
-/* Message, priority, program, id and the ten members of struct journal_fields. */
-#define MAX_FIELDS 14
+/* Message, priority, program, unit, id and the ten members of struct journal_fields. */
+#define MAX_FIELDS 15
 
 struct entry {
 	struct iovec fields[MAX_FIELDS];
@@ -128,6 +128,7 @@ static bool send_entry(const struct entry *e)
 static bool send_to_journal(int priority, enum event event, const struct journal_fields *fields, const char *text)
 {
 	_cleanup_(entry_clear) struct entry e = { .n = 0 };
+	_cleanup_free_ char *unit = xasprintf("%s.service", program_invocation_short_name);
 
 	add_field(&e, "MESSAGE", text);
 	/* 0 is a priority too. */
@@ -136,6 +137,11 @@ static bool send_to_journal(int priority, enum event event, const struct journal
 	if (fields)
 		add_fields(&e, fields);
 	add_field(&e, "SYSLOG_IDENTIFIER", program_invocation_short_name);
+	/*
+	 * For journalctl -u and systemctl status: who ends before the journal has looked which unit he belongs to is
+	 * found by this, which they take from root (systemd.journal-fields(7)).
+	 */
+	add_field(&e, "OBJECT_SYSTEMD_UNIT", unit);
 	return send_entry(&e);
 }
 

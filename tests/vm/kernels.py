@@ -82,6 +82,20 @@ def series(version):
     return hashes(os.path.join(PATCHES, version))
 
 
+def only_tests(patch):
+    """Is it one that changes nothing but the kernel's own tests?"""
+    with open(patch, encoding='utf-8') as f:
+        files = re.findall(r'^\+\+\+ b/(.*)', f.read(), re.M)
+    return bool(files) and all(name.startswith('tools/testing/') for name in files)
+
+
+def kernel_series(version):
+    """What of the series a kernel depends on."""
+    folder = os.path.join(PATCHES, version)
+    return {name: file_hash for name, file_hash in series(version).items()
+            if name.endswith('.patch') and not only_tests(os.path.join(folder, name))}
+
+
 def tools():
     """What a build from source depends on besides the series."""
     files = ('build', 'common.sh', 'sources')
@@ -103,7 +117,7 @@ def built_kernel(name):
     options = header.VARIANTS[variant]
     configs = ['vm.config'] + ['series.config'] * ('--plain' not in options) + ['debug.config'] * ('--debug' in options)
     inputs = [name, tools(), {config: cache.file_hash(os.path.join(PATCHES, config)) for config in configs},
-              {} if '--plain' in options else series(version)]
+              {} if '--plain' in options else kernel_series(version)]
     return cache.entry('kernel', inputs, lambda new: build(f'kernel {name}', 'vm', version, new, *options))
 
 

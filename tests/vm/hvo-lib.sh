@@ -6,6 +6,7 @@ switch=/proc/sys/vm/hugetlb_optimize_vmemmap
 bad_page=32
 # A 2 MiB page has 512 struct pages of 64 bytes, which are 8 pages; one of them stays.
 saved_pages=7
+nr_hugepages=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
 page_kb=$(($(getconf PAGESIZE) / 1024))
 
 # pool FILE [SIZE_KB]: path of a file of the pool.
@@ -55,6 +56,43 @@ expect_optimized() {
 # expect_saved WHAT MEMMAP PAGES: where the kernel counts struct pages, so many are saved since there were MEMMAP.
 expect_saved() {
 	[ "$2" = 0 ] || expect_eq "$1: pages of struct pages saved" $(($2 - $(memmap))) "$3"
+}
+
+# hvo_oom_kills: how often the OOM killer was called, by the stacks of its reports, to optimise or restore a huge page.
+hvo_oom_kills() {
+	dmesg | awk '
+		/ invoked oom-killer: / { report = 1; counted = 0 }
+		/ Mem-Info:/ { report = 0 }
+		report && !counted && /vmemmap_/ { counted = 1; n++ }
+		END { print n + 0 }'
+}
+
+# keep_programs: what runs, and what the test is going to run, stays in memory. Else the processes beside a huge page pool that
+# takes all memory fault their programs in again and again, and the kernel calls the OOM killer for that, HVO or not.
+keep_programs() {
+	local files
+
+	mapfile -t files < <(
+		cat /proc/[0-9]*/maps 2>/dev/null | awk '$6 ~ /^\// && !seen[$6]++ { print $6 }'
+		type -P cat awk sleep grep dmesg sed getconf
+	)
+	vmtouch -q -d -l "${files[@]}"
+	wait_for 30 "programs kept in memory" test "$(meminfo Mlocked)" -gt 0
+	figure "programs kept in memory: $(meminfo Mlocked) kB"
+}
+
+# ask_too_much: a pool of ten times the memory; sets wanted. It takes all memory down to vm.min_free_kbytes, which is lowered
+# then, or the next fork would call the OOM killer; leave_room puts it back, when the pool is gone.
+ask_too_much() {
+	wanted=$((10 * $(meminfo MemTotal) / 2048))
+	floor=$(</proc/sys/vm/min_free_kbytes)
+	# Builtins: nothing is forked in between.
+	echo "$wanted" >"$nr_hugepages"
+	echo $((floor / 4)) >/proc/sys/vm/min_free_kbytes
+}
+
+leave_room() {
+	echo "$floor" >/proc/sys/vm/min_free_kbytes
 }
 
 # start_victims: processes that the OOM killer would take first.

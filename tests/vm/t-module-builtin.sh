@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: named kernel=6.1-patched,6.12-patched bare module built=tests/vm/fa-probe mem=512M timeout=200 taint=4096
+# vm: kernel=6.1-patched,6.12-patched bare module built=tests/vm/fa-probe mem=512M timeout=200 taint=4096
 # A kernel that has vm.want_old_faultaround_pte refuses the module, keeps all its other settings, and goes on with its own.
 . guest/test-lib.sh
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: named module built=tests/vm/fa-probe mem=1G timeout=900 taint=12288
+# vm: module built=tests/vm/fa-probe mem=1G timeout=900 taint=12288
 # The kernel module is loaded only where the policy asks: not without "module = yes", at boot with it (by mmoptd, and the value is
 # then in force), once more where somebody removed it; and refused with the reason where it is not built or lockdown is on.
 # Taint: a module from outside the kernel's tree, not signed.
@@ -58,7 +58,7 @@ not_built() {
 	write_policy yes
 	expect_status "not built, by mmoptd" 3 mmoptctl apply
 	expect_match "not built, by mmoptd" "$output" "not built for this kernel"
-	expect_match "not built, by mmoptd" "$output" "linux-headers-$(uname -r)"
+	expect_match "not built, by mmoptd" "$output" "linux-headers-$(uname -r | sed "s,[+.],\\\\&,g")"
 	# Who looks is told the same from then on, with the bus and without.
 	expect_match "told by mmoptd" "$(item status .reason)" "mmopt_faultaround was not loaded: .*not built for this kernel"
 	expect_match "told without it" "$(item status .reason --direct)" "not built for this kernel"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: bare module built=tests/vm/fa-probe mem=512M smp=1 timeout=300 taint=12288
+# vm: bare module built=tests/vm/fa-probe mem=512M timeout=300 taint=12288
 # The module mmopt_faultaround on Debian's own kernels: what each value does, what it costs, when it can be unloaded, and that
 # it leaves nothing behind; then whom the kernel does not let load it. Taint: a module from outside, not signed. One CPU:
 # tracers patch code all over the kernel, and under QEMU a second CPU can run into a breakpoint that is gone already.

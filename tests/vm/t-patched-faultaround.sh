@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: named kernel=6.1-patched,6.12-patched bare selftests built=tests/vm/fa-probe mem=512M timeout=600
+# vm: kernel=6.1-patched,6.12-patched bare selftests built=tests/vm/fa-probe mem=512M timeout=600
 # vm.want_old_faultaround_pte of the patched kernels: what each value does to the neighbours of a page that is read, what is
 # refused, that it makes no difference where fault-around is off, and that it can be flipped while processes fault.
 . guest/test-lib.sh
@@ -22,7 +22,7 @@ refused() {
 	local before
 
 	before=$(cat "$file")
-	expect_status "value '$1'" 1 sh -c "echo '$1' >$file"
+	expect_status "value '$1'" 1 bash -c "echo '$1' >$file"
 	expect_match "value '$1'" "$output" "Invalid argument"
 	expect_eq "value after '$1'" "$(cat "$file")" "$before"
 }
@@ -54,7 +54,7 @@ expect "value '0 1'" sh -c "echo '0 1' >$file"
 expect_eq "value after '0 1'" "$(cat "$file")" 0
 
 # Nobody but root.
-expect_status "value 1 as nobody" 2 setpriv --reuid=65534 --regid=65534 --clear-groups dash -c "echo 1 >$file"
+expect_status "value 1 as nobody" 2 setpriv --reuid=65534 --regid=65534 --clear-groups sh -c "echo 1 >$file"
 expect_eq "value after that" "$(cat "$file")" 0
 
 # Where fault-around is off there are no neighbours.

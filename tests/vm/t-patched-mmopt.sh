@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: named kernel=6.1-patched,6.12-patched mem=1G timeout=600
+# vm: kernel=6.1-patched,6.12-patched mem=1G timeout=600
 # What mmopt makes of a kernel with the series: the knob of fault-around is set and its effect seen, HVO is switched on (also on
 # 6.12, whose unpatched kernel has the defect), what it saves is exact, and all of it is taken back. Then the kernel is made to
 # lie, and mmopt has to say so.

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: named kernel=6.1-patched,6.12-patched,6.1-plain,6.12-plain bare selftests mem=448M timeout=400
-# The life cycle of the huge zero page: persistent on the patched kernels, refcounted on the plain ones. Each kernel must also
-# fail the test of the other kind. So little memory that transparent huge pages are off after boot: then nobody has the page.
+# vm: kernel=6.1-patched,6.12-patched,6.1,6.12 bare selftests mem=448M timeout=400
+# The life cycle of the huge zero page: persistent on the patched kernels, refcounted on the others, which must also fail
+# the test of the persistent kind. So little memory that transparent huge pages are off after boot: then nobody has the page.
 . guest/test-lib.sh
 
 thp=/sys/kernel/mm/transparent_hugepage
@@ -21,7 +21,7 @@ run_as() {
 	expect_eq "settings afterwards" "$(cat $thp/enabled $thp/use_zero_page)" "$settings"
 }
 
-case $(zcat /proc/config.gz) in
+case $(zcat /proc/config.gz 2>/dev/null) in
 *CONFIG_PERSISTENT_HUGE_ZERO_FOLIO=y*) kind=persistent other=refcounted ;;
 *) kind=refcounted other=persistent ;;
 esac
@@ -42,13 +42,23 @@ persistent)
 	;;
 refcounted)
 	expect_eq "parts that are skipped" "$(lines '# SKIP')" 1
-	expect_between "allocations since boot" "$(vmstat thp_zero_page_alloc)" 4 20
+	# Made again after it was reclaimed, once a run at least.
+	expect_between "allocations since boot" "$(vmstat thp_zero_page_alloc)" 3 20
 	;;
 esac
 figure "$kind: $(vmstat thp_zero_page_alloc) allocations after two runs"
 expect_eq "allocations that failed" "$(vmstat thp_zero_page_alloc_failed)" 0
 
-# The test can fail.
-run_as 1 $other
-expect_match "as $other" "$output" "not ok 5"
+# Taken for the other kind: a page that comes and goes is not persistent. One that stays may be somebody else's, which the test
+# cannot know, and skips.
+case $kind in
+persistent)
+	run_as 0 $other
+	expect_match "as $other" "$output" "ok 5 # SKIP reclaimed: another process holds it"
+	;;
+refcounted)
+	run_as 1 $other
+	expect_match "as $other" "$output" "not ok 5"
+	;;
+esac
 expect_eq "taint" "$(taint)" 0

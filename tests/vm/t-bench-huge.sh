@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: kernel=6.1,6.12,6.1-patched,6.12-patched mem=640M bare built=tests/bench/huge-pool,tests/bench/zero-read timeout=600
+# vm: named kernel=6.1,6.12,6.1-patched,6.12-patched mem=640M bare built=tests/bench/huge-pool,tests/bench/zero-read timeout=600
 # The benchmarks of huge page pools and of the huge zero page: figures, and what must hold.  A page saves seven pages to the byte;
 # the kernel with the HVO defect is refused; the huge zero page is made again for each process, unless the kernel keeps it.
 . guest/test-lib.sh

@@ -156,26 +156,37 @@ static void the_journal_gets_the_fields(void **state)
 	assert_string_equal(text, "");
 	receives(fd, "MESSAGE=a 1\nPRIORITY=3\nMESSAGE_ID=2ae2211d42e64016ad365cf4b5530dd6\n"
 		     "SYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
-	receives(fd, "MESSAGE=b\nPRIORITY=4\nMESSAGE_ID=acebc0aa2639472ba750974ec7955ae7\n"
-		     "MMOPT_TUNABLE=vm.swappiness\nOLD_VALUE=60\nNEW_VALUE=10\nCONFIG_FILE=/etc/x.conf\nCONFIG_LINE=3\n"
-		     "MMOPT_WRITER_PID=7\nMMOPT_WRITER_COMM=evil\\x0aMESSAGE=x\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
-	receives(fd, "MESSAGE=c\nPRIORITY=5\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
-	receives(fd, "MESSAGE=d\nPRIORITY=6\nMESSAGE_ID=5a717384501b45d382e3313bd4fdb977\n"
-		     "MMOPT_TUNABLE=vm.swappiness\nOLD_VALUE=60\nNEW_VALUE=10\nCONFIG_FILE=/etc/x.conf\nCONFIG_LINE=3\n"
-		     "MMOPT_WRITER_PID=7\nMMOPT_WRITER_COMM=evil\\x0aMESSAGE=x\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
-	receives(fd, "MESSAGE=e\nPRIORITY=7\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
+	receives(
+		fd,
+		"MESSAGE=b\nPRIORITY=4\nMESSAGE_ID=acebc0aa2639472ba750974ec7955ae7\n"
+		"MMOPT_TUNABLE=vm.swappiness\nOLD_VALUE=60\nNEW_VALUE=10\nCONFIG_FILE=/etc/x.conf\nCONFIG_LINE=3\n"
+		"MMOPT_WRITER_PID=7\nMMOPT_WRITER_COMM=evil\\x0aMESSAGE=x\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
+	receives(fd,
+		 "MESSAGE=c\nPRIORITY=5\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
+	receives(
+		fd,
+		"MESSAGE=d\nPRIORITY=6\nMESSAGE_ID=5a717384501b45d382e3313bd4fdb977\n"
+		"MMOPT_TUNABLE=vm.swappiness\nOLD_VALUE=60\nNEW_VALUE=10\nCONFIG_FILE=/etc/x.conf\nCONFIG_LINE=3\n"
+		"MMOPT_WRITER_PID=7\nMMOPT_WRITER_COMM=evil\\x0aMESSAGE=x\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
+	receives(fd,
+		 "MESSAGE=e\nPRIORITY=7\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
 
 	messages = printed("own", say_messages);
 	assert_string_equal(messages, "");
-	receives(fd, "MESSAGE=/etc/a.conf:3: vm.x: is bad\nPRIORITY=3\nMESSAGE_ID=3c8debe668824042b9b07bcf8385b9bc\n"
-		     "MMOPT_TUNABLE=vm.x\nCONFIG_FILE=/etc/a.conf\nCONFIG_LINE=3\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
-	receives(fd, "MESSAGE=/etc/a.conf: is odd\nPRIORITY=4\nMESSAGE_ID=3c8debe668824042b9b07bcf8385b9bc\n"
-		     "CONFIG_FILE=/etc/a.conf\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
+	receives(
+		fd,
+		"MESSAGE=/etc/a.conf:3: vm.x: is bad\nPRIORITY=3\nMESSAGE_ID=3c8debe668824042b9b07bcf8385b9bc\n"
+		"MMOPT_TUNABLE=vm.x\nCONFIG_FILE=/etc/a.conf\nCONFIG_LINE=3\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
+	receives(fd,
+		 "MESSAGE=/etc/a.conf: is odd\nPRIORITY=4\nMESSAGE_ID=3c8debe668824042b9b07bcf8385b9bc\n"
+		 "CONFIG_FILE=/etc/a.conf\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
 	receives(fd, "MESSAGE=all right\nPRIORITY=5\nMESSAGE_ID=3c8debe668824042b9b07bcf8385b9bc\n"
 		     "SYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
 	/* A key of mmoptd.conf is no tunable. */
-	receives(fd, "MESSAGE=/etc/a.conf:3: vm.x: is bad\nPRIORITY=3\nMESSAGE_ID=739e6ca6e6ca4e288d80f9dc792ee8c7\n"
-		     "CONFIG_FILE=/etc/a.conf\nCONFIG_LINE=3\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
+	receives(
+		fd,
+		"MESSAGE=/etc/a.conf:3: vm.x: is bad\nPRIORITY=3\nMESSAGE_ID=739e6ca6e6ca4e288d80f9dc792ee8c7\n"
+		"CONFIG_FILE=/etc/a.conf\nCONFIG_LINE=3\nSYSLOG_IDENTIFIER=test-journal\nOBJECT_SYSTEMD_UNIT=test-journal.service\n");
 }
 
 /* Where it does not answer, the stream to it has to do, with the priority in front. */

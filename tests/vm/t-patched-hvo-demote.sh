@@ -21,9 +21,7 @@ expect_pools() {
 
 # grow_gib: a page of 1 GiB, for which the kernel has to find a whole free GiB.
 grow_gib() {
-	local try
-
-	for try in 1 2 3 4 5; do
+	for _ in 1 2 3 4 5; do
 		resize 1 $gib
 		[ "$(size $gib)" = 0 ] || break
 		echo 3 >/proc/sys/vm/drop_caches

@@ -37,6 +37,7 @@ class Wants:
     selftests: bool = False
     module: bool = False
     named: bool = False
+    waits: bool = False
     timeout: int = 300
     taint: int = 0
     trouble: str = ''
@@ -73,7 +74,7 @@ def kernels(text):
 CONVERT = {'kernel': kernels, 'mem': size, 'swap': size, 'numa': number, 'smp': number, 'cpu': str, 'append': str, 'timeout': number,
            'enable': lambda text: text.split(','), 'files': lambda text: text.split(','), 'built': lambda text: text.split(','),
            'taint': number, 'trouble': pattern}
-FLAGS = ('hotplug', 'preboot', 'bare', 'selftests', 'module', 'named')
+FLAGS = ('hotplug', 'preboot', 'bare', 'selftests', 'module', 'named', 'waits')
 
 
 def read_word(wants, word):

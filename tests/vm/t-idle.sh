@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: kernel=6.12 enable=mmoptd.service preboot timeout=1000
+# vm: waits kernel=6.12 enable=mmoptd.service preboot timeout=1000
 # Ten minutes in which nothing happens: mmoptd writes nothing, wakes for its watchdog only, and is small.
 . guest/test-lib.sh
 

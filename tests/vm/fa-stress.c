@@ -39,6 +39,7 @@
 #define COLLAPSE_PAGES 512UL
 
 struct shared {
+	atomic_bool full;  /* the hog has all of its memory */
 	atomic_ulong left; /* operations */
 	atomic_ulong done[32];
 	atomic_bool wrong;
@@ -340,6 +341,7 @@ static void hog(size_t pages)
 			is("hog", page, *at(p, page), round ? (round - 1) * pages + page : 0);
 			*at(p, page) = round * pages + page;
 		}
+		atomic_store(&shared->full, true);
 	}
 }
 
@@ -415,12 +417,15 @@ int main(int argc, char *argv[])
 		if (pid < 0)
 			err(1, "fork");
 		if (pid == 0) {
-			if (i == processes)
+			if (i == 0)
 				hog(number(argv[4]) * (1UL << 20) / PAGE);
 			else
 				process(i);
 			_exit(0);
 		}
+		/* Memory is short from the first operation on. */
+		while (!atomic_load(&shared->full) && waitpid(pid, NULL, WNOHANG) == 0)
+			usleep(10000);
 	}
 	for (unsigned i = 0; i <= processes; i++) {
 		if (wait(&status) < 0 || status) {

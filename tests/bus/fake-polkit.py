@@ -2,20 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Stands in for polkitd: answers as the lines on standard input say (yes, no, challenge, silent), tells what it is asked."""
 
-import os
-import sys
-
 import dbus
-import dbus.lowlevel
-import dbus.mainloop.glib
 import dbus.service
-from gi.repository import GLib
+
+from standin import say, serve
 
 INTERFACE = 'org.freedesktop.PolicyKit1.Authority'
-
-
-def say(*words):
-    print(*words, flush=True)
 
 
 class Authority(dbus.service.Object):
@@ -33,26 +25,4 @@ class Authority(dbus.service.Object):
         say('cancel')
 
 
-def main():
-    dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
-    bus = dbus.bus.BusConnection(os.environ['DBUS_SYSTEM_BUS_ADDRESS'])
-    name = dbus.service.BusName('org.freedesktop.PolicyKit1', bus)
-    authority = Authority(bus, '/org/freedesktop/PolicyKit1/Authority')
-    loop = GLib.MainLoop()
-
-    def obey(source, condition):
-        line = os.read(0, 100).decode().strip()
-        if not line:
-            loop.quit()
-            return False
-        if line != 'same':
-            authority.mode = line
-        say('ok')
-        return True
-
-    GLib.io_add_watch(0, GLib.IO_IN | GLib.IO_HUP, obey)
-    say('there', name.get_name())
-    loop.run()
-
-
-sys.exit(main())
+serve('org.freedesktop.PolicyKit1', '/org/freedesktop/PolicyKit1/Authority', Authority)

@@ -3,21 +3,16 @@
 """fake-systemd.py ROOT: stands in for systemd where mmoptd has it start mmopt-load-module.service on the machine below ROOT.
 What becomes of the unit is told by the lines on standard input: loads; says TEXT; fails; denies.  Tells what it is asked."""
 
-import os
 import sys
 
 import dbus
-import dbus.lowlevel
-import dbus.mainloop.glib
 import dbus.service
 from gi.repository import GLib
 
+from standin import say, serve
+
 NAME, PATH, INTERFACE = 'org.freedesktop.systemd1', '/org/freedesktop/systemd1', 'org.freedesktop.systemd1.Manager'
 ROOT = sys.argv[1]
-
-
-def say(*words):
-    print(*words, flush=True)
 
 
 def write(path, text):
@@ -60,26 +55,4 @@ class Manager(dbus.service.Object):
         return f'{PATH}/job/{self.n_jobs}'
 
 
-def main():
-    dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
-    bus = dbus.bus.BusConnection(os.environ['DBUS_SYSTEM_BUS_ADDRESS'])
-    name = dbus.service.BusName(NAME, bus)
-    manager = Manager(bus, PATH)
-    loop = GLib.MainLoop()
-
-    def obey(source, condition):
-        line = os.read(0, 1000).decode().strip()
-        if not line:
-            loop.quit()
-            return False
-        if line != 'same':
-            manager.mode = line
-        say('ok')
-        return True
-
-    GLib.io_add_watch(0, GLib.IO_IN | GLib.IO_HUP, obey)
-    say('there', name.get_name())
-    loop.run()
-
-
-sys.exit(main())
+serve(NAME, PATH, Manager)

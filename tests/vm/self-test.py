@@ -241,7 +241,7 @@ def check_wanted():
 
 
 def check_built():
-    """What a kernel's folder depends on: the series where it has it, nothing else's."""
+    """What a kernel's folder depends on: the series where it has it, without the kernel's own tests; nothing else's."""
     seen = {}
 
     def note(kind, inputs, make):
@@ -257,6 +257,8 @@ def check_built():
     for name, (_, _, configs, series) in seen.items():
         if bool(series) != bool(kernels.series(name.split('-')[0]) and 'plain' not in name):
             yield f'{name}: the series is in the hash or not: {series}'
+        if any('selftests' in patch for patch in series) or series and not any('hugetlb_vmemmap' in patch for patch in series):
+            yield f'{name}: of the series all but the kernel\'s own tests count: {list(series)}'
         if ('debug.config' in configs) != ('debug' in name):
             yield f'{name}: {configs}'
     if len(seen) != 2 * len(header.VARIANTS):

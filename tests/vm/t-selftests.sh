@@ -86,6 +86,7 @@ poisoned() {
 	echo 0 >$switch
 	# SIGBUS as soon as it has poisoned its page.
 	as_unpatched hugetlb-read-hwpoison 16 135 ""
+	expect_match "kernel log" "$(dmesg | tail -n 20)" "Sending SIGBUS to hugetlb-read-hw"
 }
 
 kernel=$(uname -r | cut -d . -f 1,2)

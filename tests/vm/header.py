@@ -28,6 +28,7 @@ class Wants:
     numa: int = 1
     smp: int = 2
     cpu: str = 'max'
+    icount: bool = False
     append: str = ''
     enable: list = dataclasses.field(default_factory=list)
     files: list = dataclasses.field(default_factory=list)
@@ -74,7 +75,7 @@ def kernels(text):
 CONVERT = {'kernel': kernels, 'mem': size, 'swap': size, 'numa': number, 'smp': number, 'cpu': str, 'append': str, 'timeout': number,
            'enable': lambda text: text.split(','), 'files': lambda text: text.split(','), 'built': lambda text: text.split(','),
            'taint': number, 'trouble': pattern}
-FLAGS = ('hotplug', 'preboot', 'bare', 'selftests', 'module', 'named', 'waits')
+FLAGS = ('icount', 'hotplug', 'preboot', 'bare', 'selftests', 'module', 'named', 'waits')
 
 
 def read_word(wants, word):
@@ -96,6 +97,8 @@ def find_contradiction(wants):
         return f'{wants.numa} nodes need as many CPUs'
     if wants.bare and (wants.enable or wants.preboot):
         return 'bare is without systemd: neither enable= nor preboot'
+    if wants.icount and wants.smp > 1:
+        return 'icount counts the instructions of one CPU: it needs smp=1'
     debug = [kernel for kernel in wants.kernel if kernel.endswith('-debug')]
     if debug and not wants.bare:
         return f'{debug[0]} cannot run systemd; it needs bare'

@@ -82,18 +82,18 @@ def series(version):
     return hashes(os.path.join(PATCHES, version))
 
 
-def only_tests(patch):
-    """Is it one that changes nothing but the kernel's own tests?"""
+def changes(patch):
+    """What a patch does to each file, its message and the kernel's own tests left out."""
     with open(patch, encoding='utf-8') as f:
-        files = re.findall(r'^\+\+\+ b/(.*)', f.read(), re.M)
-    return bool(files) and all(name.startswith('tools/testing/') for name in files)
+        parts = re.split(r'^diff --git a/', f.read(), flags=re.M)[1:]
+    return [part for part in parts if not part.startswith('tools/testing/')]
 
 
 def kernel_series(version):
     """What of the series a kernel depends on."""
     folder = os.path.join(PATCHES, version)
-    return {name: file_hash for name, file_hash in series(version).items()
-            if name.endswith('.patch') and not only_tests(os.path.join(folder, name))}
+    found = {name: changes(os.path.join(folder, name)) for name in series(version) if name.endswith('.patch')}
+    return {name: parts for name, parts in found.items() if parts}
 
 
 def tools():

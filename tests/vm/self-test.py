@@ -54,6 +54,8 @@ HEADERS = (
     ('# vm: kernel=6.1-new', 'names other kernels'),
     ('# vm: swap=512M', ('swap', 512 << 20)),
     ('# vm: swap=some', 'is not a size'),
+    ('# vm: icount smp=1', ('icount', True)),
+    ('# vm: icount', 'it needs smp=1'),
     ('# vm: selftests module', ('module', True)),
     ('# vm: bare preboot', 'bare is without systemd'),
     ('# vm: bare enable=a.service', 'bare is without systemd'),
@@ -206,19 +208,31 @@ def check_death():
 def check_command():
     wants = parse('# vm: mem=2G numa=2 hotplug append=quiet')
     fds = {name: 3 for name in machine.Machine.LINES}
-    command = ' '.join(machine.command(wants, 'vmlinux', '/d', 'append=1', '/c', fds))
+    command = ' '.join(machine.command(wants, '/k', '/d', 'append=1', '/c', fds))
     for part in ('-accel tcg', '-cpu max', 'init_on_alloc=1', 'append=1', '-m 2048M,slots=4,maxmem=8G', 'id=ram1,size=1024M',
-                 'node,nodeid=1,memdev=ram1,cpus=1'):
+                 'node,nodeid=1,memdev=ram1,cpus=1', '-kernel /k/vmlinux'):
         if part not in command:
             yield f'no "{part}" in {command}'
-    if 'kvm' in command:
-        yield 'KVM in ' + command
+    for part in ('kvm', '-icount'):
+        if part in command:
+            yield f'"{part}" in {command}'
+    if '-icount shift=1' not in ' '.join(machine.command(parse('# vm: icount smp=1'), '/k', '/d', '', '/c', fds)):
+        yield 'no -icount where it is wanted'
+
+
+def check_kernel_image():
+    with tempfile.TemporaryDirectory() as kernel:
+        for name in ('vmlinux', 'bzImage'):
+            with open(os.path.join(kernel, name), 'w', encoding='utf-8'):
+                pass
+            if machine.kernel_image(kernel) != os.path.join(kernel, name):
+                yield f'not {name} with {sorted(os.listdir(kernel))} there'
 
 
 def check_swap():
     fds = {name: 3 for name in machine.Machine.LINES}
     for text, expected in (('# vm:', False), ('# vm: swap=64M', True)):
-        command = ' '.join(machine.command(parse(text), 'vmlinux', '/d', '', '/c', fds))
+        command = ' '.join(machine.command(parse(text), '/k', '/d', '', '/c', fds))
         if ('file=/d/swap.img' in command and 'nsid=4,drive=swap' in command) != expected:
             yield f'{text}: {command}'
 
@@ -259,6 +273,8 @@ def check_built():
             yield f'{name}: the series is in the hash or not: {series}'
         if any('selftests' in patch for patch in series) or series and not any('hugetlb_vmemmap' in patch for patch in series):
             yield f'{name}: of the series all but the kernel\'s own tests count: {list(series)}'
+        if 'Signed-off-by' in str(series) or 'tools/testing' in str(series):
+            yield f'{name}: messages of the patches or the kernel\'s own tests are in the hash'
         if ('debug.config' in configs) != ('debug' in name):
             yield f'{name}: {configs}'
     if len(seen) != 2 * len(header.VARIANTS):
@@ -307,6 +323,7 @@ CHECKS = (
     (check_packages, 'the list of packages is read'),
     (check_death, 'nothing outlives a killed harness'),
     (check_command, 'QEMU is called as the header wants it'),
+    (check_kernel_image, 'of two kernel images the compressed one is booted'),
     (check_swap, 'a swap disk is there where the header wants it'),
     (check_wanted, 'only the kernels are made that a test wants'),
     (check_built, 'a kernel built from source depends on what it is made of'),

@@ -191,7 +191,7 @@ class Session:
 
         def make_command(fds):
             append = f'{self.wants.append} {self.append}'.strip()
-            command = machine.command(self.wants, os.path.join(self.inputs.kernel, 'vmlinux'), self.disks, append,
+            command = machine.command(self.wants, self.inputs.kernel, self.disks, append,
                                       os.path.join(self.folder, 'console.log'), fds)
             with open(command_path, 'a', encoding='utf-8') as f:
                 f.write(repr(command) + '\n')

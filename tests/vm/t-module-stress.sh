@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: named kernel=6.12-plain-debug bare module swap=512M mem=448M timeout=2400 taint=4096
+# vm: named kernel=6.1-plain-debug,6.12-plain-debug bare module swap=512M mem=448M timeout=2400 taint=4096
 # vm: built=tests/vm/fa-probe,tests/vm/fa-stress
 # The module under load, on kernels with KASAN, PROVE_LOCKING and DEBUG_VM: two programs do what can happen to mapped files, one
 # on the disk beside more anonymous memory than there is room for, one on a tmpfs with huge pages, while the value flips and

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# vm: named kernel=6.12-patched mem=224M swap=256M smp=1 bare built=tests/bench/fault-around timeout=1200
+# vm: named kernel=6.12-patched mem=224M swap=256M smp=1 icount bare
+# vm: built=tests/bench/fault-around timeout=9000
 # What old fault-around ptes do to reclaim where memory is short: figures, and what must hold on any machine.  On the classic LRU a
 # sparsely used mapping keeps fewer unused pages, so that less comes back from the disk and anonymous memory is spared beside an
 # executable.
@@ -35,7 +36,7 @@ at_most() {
 }
 
 before=$(settings)
-expect "the benchmark" ./fault-around --rounds 3 --scenario map-cold,exec-cold
+expect "the benchmark" ./fault-around --rounds 3
 table=$output
 while read -r line; do
 	[ -z "$line" ] || figure "$line"

@@ -43,17 +43,28 @@ const struct cmdline_param *cmdline_find(const struct cmdline *c, const char *na
 
 /* A huge page pool asked for on the command line. */
 struct cmdline_pool {
-	uint64_t size_bytes; /* 0: the default size, which default_size_bytes did not tell */
+	uint64_t size_bytes; /* 0: the default size, which nothing told */
 	uint64_t pages;
+	bool is_counted; /* else it was only named */
+	size_t named_by; /* index of the parameter that named the size; SIZE_MAX: a count without a size stands for it */
+	size_t counted_by; /* of the one that gave the count, where there is one */
+};
+
+/* What the machine has to do with it. */
+struct cmdline_hugetlb {
+	uint64_t default_size_bytes; /* where default_hugepagesz= is not on the line; 0: unknown */
+	const uint64_t *sizes_bytes; /* that it supports */
+	size_t n_sizes;		     /* 0: unknown, any power of two may be */
 };
 
 /*
- * Pairs of hugepagesz= and hugepages= by the rules of mm/hugetlb.c: a count before any size is of the default size, a second
- * count for the same size is ignored, "0:2,1:4" gives counts per node (their sum is returned).  default_size_bytes: of the machine,
- * 0 unknown; default_hugepagesz= on the line goes before it.  One pool per size in the order found; the caller frees.
- * 0 or -ENOMEM.
+ * What the kernel makes of hugepagesz=, hugepages= and default_hugepagesz= (mm/hugetlb.c, the same in 6.1 and 6.12; read and run): a count
+ * belongs to the size added last, before any size to the default one; a second count or a size for the second time is
+ * dropped, with the count that follows.  Counts per node, "0:2,1:4", are added up.  One pool for each size, in the order in
+ * which they were named; the caller frees.  0 or -ENOMEM.
  */
-int cmdline_pools(const struct cmdline *c, uint64_t default_size_bytes, struct cmdline_pool **ret, size_t *ret_n);
+int cmdline_pools(const struct cmdline *c, const struct cmdline_hugetlb *machine, struct cmdline_pool **ret,
+		  size_t *ret_n);
 
 /* A size as the kernel's memparse() reads it: "2M", "1GB" (what follows the suffix is ignored), 0x hexadecimal; 0: none. */
 uint64_t cmdline_size(const char *s);

@@ -5,6 +5,7 @@
 #include "core/facts-internal.h"
 
 #define CMDLINE "/proc/cmdline"
+#define POOLS "/sys/kernel/mm/hugepages"
 #define LOADER_INFO "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 
 /* Parameters that have a say in memory management.  Those that are on the line are facts. */
@@ -66,12 +67,17 @@ static void put_parameter(struct prober *p, const struct cmdline *c, const char 
 static void put_pools(struct prober *p, const struct cmdline *c)
 {
 	_cleanup_free_ struct cmdline_pool *pools = NULL;
-	uint64_t default_bytes = 0;
+	_cleanup_free_ uint64_t *sizes_bytes = NULL;
+	struct cmdline_hugetlb machine = {};
 	size_t n;
+	int r;
 
-	if (facts_number(p->facts, FACT_HUGETLB_DEFAULT_SIZE, &default_bytes) < 0)
-		default_bytes = 0;
-	if (cmdline_pools(c, default_bytes, &pools, &n) < 0) {
+	if (facts_number(p->facts, FACT_HUGETLB_DEFAULT_SIZE, &machine.default_size_bytes) < 0)
+		machine.default_size_bytes = 0;
+	/* A kernel without huge pages has no such directory. */
+	r = list_page_sizes(p->io, POOLS, &sizes_bytes, &machine.n_sizes);
+	machine.sizes_bytes = sizes_bytes;
+	if (r == -ENOMEM || cmdline_pools(c, &machine, &pools, &n) < 0) {
 		p->error = -ENOMEM;
 		return;
 	}
@@ -79,6 +85,8 @@ static void put_pools(struct prober *p, const struct cmdline *c)
 		_cleanup_free_ char *fact = NULL;
 		char size[24];
 
+		if (!pools[i].is_counted)
+			continue;
 		fact = prober_format(p, "boot.hugetlb.%s.pages",
 				     pools[i].size_bytes ? format_size_exact(pools[i].size_bytes, size) : "default");
 		put_number(p, fact, pools[i].pages, CONFIDENCE_COMPUTED, CMDLINE ": hugepagesz= and hugepages=");

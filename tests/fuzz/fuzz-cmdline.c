@@ -18,10 +18,11 @@ static void check_token(const char *text, const struct cmdline_param *param)
 
 static void check_pools(const struct cmdline *c, uint64_t default_bytes)
 {
+	struct cmdline_hugetlb machine = { .default_size_bytes = default_bytes };
 	_cleanup_free_ struct cmdline_pool *pools = NULL;
 	size_t n;
 
-	HOLDS(cmdline_pools(c, default_bytes, &pools, &n) == 0);
+	HOLDS(cmdline_pools(c, &machine, &pools, &n) == 0);
 	HOLDS(n <= c->n);
 	for (size_t i = 0; i < n; i++) {
 		HOLDS(pools[i].size_bytes || default_bytes == 0);

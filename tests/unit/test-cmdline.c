@@ -114,11 +114,15 @@ static void expect_pools(const char *text, uint64_t default_bytes, const char *w
 	size_t n;
 
 	assert_int_equal(cmdline_parse(text, &c), 0);
-	assert_int_equal(cmdline_pools(&c, default_bytes, &pools, &n), 0);
+	assert_int_equal(
+		cmdline_pools(&c, &(struct cmdline_hugetlb){ .default_size_bytes = default_bytes }, &pools, &n), 0);
 	for (size_t i = 0; i < n; i++) {
 		size_t used = strlen(have);
 
-		snprintf(have + used, sizeof(have) - used, "%s%llu:%llu", i ? " " : "",
+		if (!pools[i].is_counted)
+			continue;
+		assert_true(cmdline_name_equal(c.params[pools[i].counted_by].name, "hugepages"));
+		snprintf(have + used, sizeof(have) - used, "%s%llu:%llu", used ? " " : "",
 			 (unsigned long long)(pools[i].size_bytes >> 20), (unsigned long long)pools[i].pages);
 	}
 	assert_string_equal(have, want);
@@ -144,11 +148,33 @@ static void case_02_sizes_and_counts_in_their_order(void **state)
 	expect_pools("hugepagesz=nonsense hugepages=3", 2 * m, "");
 	expect_pools("hugepagesz=nonsense hugepages=3 hugepages=5", 2 * m, "2:5");
 	expect_pools("hugepages=8 hugepagesz=2M hugepages=9", 2 * m, "2:8");
-	expect_pools("hugepagesz=2M hugepages=x", 2 * m, "");
-	expect_pools("hugepagesz=2M hugepages=", 2 * m, "");
+	expect_pools("hugepagesz=2M hugepages=x", 2 * m, "2:0");
+	expect_pools("hugepagesz=2M hugepages=", 2 * m, "2:0");
 	expect_pools("hugepagesz=2M hugepages", 2 * m, "");
-	expect_pools("hugepagesz=2M hugepages=1,", 2 * m, "");
-	expect_pools("hugepagesz=2M hugepages=99999999999999999999", 2 * m, "");
+	expect_pools("hugepagesz=2M hugepages=1,", 2 * m, "2:1");
+	expect_pools("hugepagesz=2M hugepages=99999999999999999999", 2 * m, "2:0");
+	expect_pools("hugepagesz=2M hugepages=0:2,4", 2 * m, "2:0");
+}
+
+/* Each was booted: tests/vm/t-cmdline.sh. */
+static void what_kernels_make_of_repeats(void **state)
+{
+	const uint64_t m = 1 << 20;
+
+	expect_pools("hugepagesz=2M hugepages=8 hugepagesz=1G hugepages=1", 2 * m, "2:8 1024:1");
+	expect_pools("hugepagesz=2M hugepages=8 hugepagesz=2M hugepages=16", 2 * m, "2:8");
+	expect_pools("hugepages=8 hugepages=16", 2 * m, "2:8");
+	/* the count without a size goes over the one with it */
+	expect_pools("hugepages=4 hugepagesz=2M hugepages=9", 2 * m, "2:4");
+	expect_pools("hugepagesz=1G hugepagesz=2M hugepages=1 hugepages=64", 2 * m, "2:1");
+	expect_pools("default_hugepagesz=2M default_hugepagesz=1G hugepages=1", 2 * m, "");
+	expect_pools("hugepagesz=1G hugepages=1 default_hugepagesz=1G hugepages=2", 2 * m, "1024:1");
+	expect_pools("hugepages=8 default_hugepagesz=2M hugepages=3", 2 * m, "2:3");
+	expect_pools("default_hugepagesz=2M hugepagesz=2M hugepages=3", 2 * m, "2:3");
+	expect_pools("hugepages=2M", 2 * m, "2:2");
+	expect_pools("hugepagesz=3M hugepages=5 hugepages=7", 2 * m, "2:7");
+	/* a size that is the default one already, in between: the count goes to the size added last */
+	expect_pools("hugepagesz=2M hugepagesz=1G default_hugepagesz=2M hugepages=5", 2 * m, "1024:5");
 }
 
 static void case_22_repeats_quotes_and_init_arguments(void **state)
@@ -185,6 +211,7 @@ int main(void)
 		cmocka_unit_test(names),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(case_02_sizes_and_counts_in_their_order),
+		cmocka_unit_test(what_kernels_make_of_repeats),
 		cmocka_unit_test(case_22_repeats_quotes_and_init_arguments),
 		cmocka_unit_test(long_lines),
 	};

@@ -3,7 +3,7 @@
 
 #include "core/plan.h"
 
-/* Between plan.c, plan-guard.c and plan-reason.c. */
+/* Between the files of the plan. */
 
 /* Settles a step that will not be written. reason is taken over; NULL counts as lack of memory: -ENOMEM. */
 int step_settle(struct step *step, enum step_action action, enum outcome outcome, char *reason);
@@ -53,6 +53,12 @@ static inline int64_t signed_of(uint64_t n)
 /* Compares current with wanted: settles the step, or leaves it to be set. 0 or -ENOMEM. */
 int plan_settle_by_value(const struct plan *plan, struct step *step);
 
+/*
+ * plan-boot.c: settles a kernel parameter.  It counts by its effect where a file shows it, since the line itself can be
+ * written in several ways. 0 or -ENOMEM.
+ */
+int plan_settle_boot(struct step *step, const struct facts *facts, struct kernel_io *io);
+
 /* Reads the step's file: sets path and current, or settles the step where that cannot be. 0 or -ENOMEM. */
 int plan_read_current(struct step *step, const struct facts *facts, struct kernel_io *io);
 
@@ -60,9 +66,6 @@ int plan_read_current(struct step *step, const struct facts *facts, struct kerne
 bool plan_lacks_module(const struct plan *plan, const struct step *step, struct kernel_io *io);
 /* What is wanted of it is known: whether the module is loaded for that. 0 or -ENOMEM. */
 int plan_settle_by_module(const struct plan *plan, struct step *step, struct facts *facts, struct kernel_io *io);
-
-/* The step of that id, or NULL. */
-struct step *plan_find(const struct plan *plan, const char *id);
 
 /* What the machine will have once the plan is applied: wanted where it will be written, else current; 0 where unknown. */
 int64_t plan_future_number(const struct plan *plan, struct kernel_io *io, const char *id);

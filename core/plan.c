@@ -4,7 +4,6 @@
 #include "base/number.h"
 #include "base/strutil.h"
 #include "base/time-span.h"
-#include "core/cmdline.h"
 #include "core/plan-internal.h"
 
 static const char *const outcome_names[] = {
@@ -178,73 +177,6 @@ int plan_read_current(struct step *step, const struct facts *facts, struct kerne
 	return 0;
 }
 
-static bool boot_effect_is_there(struct step *step, struct kernel_io *io, const char *path, const char *expected)
-{
-	const struct tunable *t = step->ref.tunable;
-	_cleanup_(value_clear) struct value now = {}, want = {};
-	_cleanup_free_ char *text = NULL;
-	enum outcome outcome;
-
-	if (kernel_io_read_line(io, path, &text) < 0 || value_from_kernel(t->kind, t->style, text, &now) < 0)
-		return false;
-	free(step->current);
-	step->current = TAKE_PTR(now.text);
-	if (t->kind == VALUE_BOOLEAN && value_from_kernel(t->kind, t->style, expected, &want) >= 0)
-		return now.number == want.number;
-	outcome = tunable_compare(t, step->relation, expected, step->current);
-	return outcome == OUTCOME_APPLIED || outcome == OUTCOME_ADJUSTED;
-}
-
-/* Is the parameter on the command line of this boot, with that value? */
-static int on_command_line(const struct step *step, struct kernel_io *io, bool *ret)
-{
-	_cleanup_(cmdline_clear) struct cmdline line = {};
-	const struct cmdline_param *param;
-	_cleanup_free_ char *text = NULL;
-	int r;
-
-	*ret = false;
-	if (kernel_io_read(io, "/proc/cmdline", &text, NULL) < 0)
-		return 0;
-	r = cmdline_parse(text, &line);
-	if (r < 0)
-		return r;
-	param = cmdline_find(&line, step->ref.tunable->path);
-	*ret = param && param->value && streq(param->value, step->wanted);
-	return 0;
-}
-
-/* A kernel parameter counts by its effect, where a file shows it; the line itself is written in another way. */
-static int settle_boot(struct step *step, const struct facts *facts, struct kernel_io *io)
-{
-	_cleanup_free_ char *path = NULL, *expected = NULL, *tokens = NULL;
-	bool there = false, supported;
-	int r = tunable_boot_effect(&step->ref, step->wanted, &path, &expected);
-
-	if (r == -ENOMEM)
-		return r;
-	if (r >= 0 && boot_effect_is_there(step, io, path, expected))
-		return step_settle(step, STEP_KEEP, OUTCOME_ALREADY, xasprintf("in effect: seen in %s", path));
-	if (r < 0) {
-		r = on_command_line(step, io, &there);
-		if (r < 0)
-			return r;
-	}
-	if (there)
-		return step_settle(step, STEP_KEEP, OUTCOME_ALREADY,
-				   strdup("on the command line of this boot; no file shows its effect"));
-	/* A kernel without HVO takes the parameter and does nothing: no reboot would help. */
-	if (streq(step->id, "boot.hugetlb_free_vmemmap") && streq(step->wanted, "1") &&
-	    facts_boolean(facts, FACT_HVO_SUPPORTED, &supported) >= 0 && !supported)
-		return step_settle(step, STEP_REFUSE, OUTCOME_UNSUPPORTED, plan_why_no_hvo(facts));
-	step->differs = true;
-	tokens = tunable_boot_token(&step->ref, step->wanted);
-	if (!tokens)
-		return -ENOMEM;
-	return step_settle(step, STEP_KEEP, OUTCOME_PENDING_REBOOT,
-			   xasprintf("add \"%s\" to the kernel command line, then reboot", tokens));
-}
-
 static bool pool_may_stay(const struct plan *plan, const struct step *step, int64_t wanted, int64_t current)
 {
 	return step_is_pool(step) && current > wanted && step->relation != RELATION_AT_MOST && !plan->shrink;
@@ -358,7 +290,7 @@ static int fill_step(struct plan *plan, struct step *step, const struct setting 
 	if (r < 0 || !step->wanted)
 		return r;
 	if (step->ref.tunable->scope == SCOPE_BOOT)
-		return settle_boot(step, facts, io);
+		return plan_settle_boot(step, facts, io);
 	if (step->lacks_module)
 		return plan_settle_by_module(plan, step, facts, io);
 	return plan_settle_by_value(plan, step);

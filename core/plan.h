@@ -109,6 +109,9 @@ int plan_after_loading(const struct plan *plan, struct step *step, struct facts 
 /* The same where nobody can load it in this run: it is left to mmoptd. 0 or -ENOMEM. */
 int plan_leave_loading(struct step *step, const struct facts *facts);
 
+/* The step of that id, or NULL. */
+struct step *plan_find(const struct plan *plan, const char *id);
+
 /* True where apply would write something or boot parameters wait. */
 bool plan_differs(const struct plan *plan);
 /* True where an item that is not optional is partial, refused, unsupported or unsafe. */

@@ -145,14 +145,6 @@ static void add_description(struct report *r, const struct tunable_ref *ref)
 	optional_text(r, "doc", "See", t->doc);
 }
 
-static const struct step *find_step(const struct plan *plan, const char *id)
-{
-	for (size_t i = 0; plan && id && i < plan->n_steps; i++)
-		if (streq(plan->steps[i].id, id))
-			return &plan->steps[i];
-	return NULL;
-}
-
 static void add_value(struct report *r, const char *name, const char *title, const struct tunable *t, const char *value)
 {
 	_cleanup_free_ char *text = NULL;
@@ -280,7 +272,7 @@ struct report *report_explain(const struct tunable_ref *ref, const struct policy
 			      const struct facts *facts, const char *current)
 {
 	_cleanup_free_ char *id = tunable_ref_id(ref);
-	const struct step *step = find_step(plan, id);
+	const struct step *step = plan && id ? plan_find(plan, id) : NULL;
 	struct report *r;
 
 	if (!id)

@@ -43,6 +43,38 @@ static void test_boot_pool_is_a_pair(void **state)
 	engine_expect(&e, "hugetlb.2M.boot_pages", OUTCOME_ALREADY);
 }
 
+static void expect_boot_reason(struct engine *e, const char *line, const char *policy, const char *id,
+			       const char *reason)
+{
+	fake_kernel_set(e->kernel, "/proc/cmdline", line);
+	engine_plan(e, policy);
+	engine_expect(e, id, OUTCOME_PENDING_REBOOT);
+	engine_expect_reason(e, id, reason);
+}
+
+/* Adding at the end would do nothing, or worse: the kernel takes the first pair of a size. */
+static void test_boot_parameter_that_another_keeps_out(void **state)
+{
+	static const char pool[] = "[hugetlb]\n2M.boot_pages = 512\n", id[] = "hugetlb.2M.boot_pages";
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	expect_boot_reason(
+		&e, "ro hugepagesz=2M hugepages=8 quiet", pool, id,
+		"has \"hugepagesz=2M hugepages=8\", which comes first and counts: put \"hugepagesz=2M hugepages=512\" in");
+	expect_boot_reason(&e, "ro hugepages=8", pool, id, "has \"hugepages=8\", which comes first");
+	expect_boot_reason(&e, "hugepagesz=2048k quiet -- x", pool, id, "has \"hugepagesz=2048k\", which comes first");
+	/* not in the way */
+	expect_boot_reason(&e, "ro hugepagesz=1G hugepages=1", pool, id, "add \"hugepagesz=2M hugepages=512\"");
+	expect_boot_reason(&e, "default_hugepagesz=2M", pool, id, "add \"");
+	expect_boot_reason(&e, "ro -- hugepagesz=2M hugepages=8", pool, id, "add \"");
+	expect_boot_reason(&e, "", pool, id, "add \"");
+
+	expect_boot_reason(&e, "ro default_hugepagesz=2M", "[boot]\ndefault_hugepagesz = 1G\n",
+			   "boot.default_hugepagesz", "has \"default_hugepagesz=2M\", which comes first");
+	expect_boot_reason(&e, "transparent_hugepage=always", "[boot]\ntransparent_hugepage = never\n",
+			   "boot.transparent_hugepage", "add \"transparent_hugepage=never\"");
+}
+
 static void test_cost_is_told(void **state)
 {
 	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
@@ -243,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_boot_parameter_by_its_effect),
 		cmocka_unit_test(test_boot_parameter_without_a_file),
 		cmocka_unit_test(test_boot_pool_is_a_pair),
+		cmocka_unit_test(test_boot_parameter_that_another_keeps_out),
 		cmocka_unit_test(case_10_lowering_a_floor_is_told),
 		cmocka_unit_test(test_cost_is_told),
 		cmocka_unit_test(test_too_old_a_kernel_is_named),

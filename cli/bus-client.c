@@ -393,11 +393,14 @@ static int run(struct bus_client *c, struct report **ret)
 	case VERB_CHECK:
 	case VERB_HISTORY:
 		return describe(c);
+	case VERB_EXPORT:
+		break;
 	}
 	return -EINVAL;
 }
 
-/* Does mmoptd here know this better than the engine, or as well?  "list" and "check" look at no machine. */
+/* Does mmoptd here know this better than the engine, or as well?  "list" and "check" look at no machine, "export" at
+ * a policy. */
 static bool is_for_mmoptd(const struct command_line *l)
 {
 	if (l->root || l->policy || l->direct)
@@ -405,6 +408,7 @@ static bool is_for_mmoptd(const struct command_line *l)
 	switch (l->verb->id) {
 	case VERB_LIST:
 	case VERB_CHECK:
+	case VERB_EXPORT:
 		return false;
 	case VERB_APPLY:
 		/* A plan against the memory guard is none that mmoptd makes for who asks. */

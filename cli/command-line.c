@@ -121,6 +121,25 @@ static void take_path(struct parser *p, const char *option, const char *path, co
 		mistake(p, xasprintf("--%s: the name is empty", option));
 }
 
+static void take_format(struct parser *p, const char *word)
+{
+	const char *nearest = NULL;
+	unsigned distance = UINT_MAX;
+
+	for (unsigned i = 0; i < _EXPORT_FORMAT_MAX; i++) {
+		if (streq(word, export_format_names[i])) {
+			p->line.format = (enum export_format)i;
+			return;
+		}
+		if (nearer_name(word, export_format_names[i], &distance))
+			nearest = export_format_names[i];
+	}
+	if (nearest)
+		mistake(p, xasprintf("--format: '%s' is no format (did you mean '%s'?)", word, nearest));
+	else
+		mistake(p, xasprintf("--format: '%s' is no format, see mmoptctl --help", word));
+}
+
 static void take_option(struct parser *p, enum option_id id, const char *argument)
 {
 	struct command_line *l = &p->line;
@@ -178,6 +197,12 @@ static void take_option(struct parser *p, enum option_id id, const char *argumen
 		return;
 	case OPTION_WHAT_IF:
 		l->what_if = true;
+		return;
+	case OPTION_FORMAT:
+		take_format(p, argument);
+		return;
+	case OPTION_RESOLVE:
+		l->resolve = true;
 		return;
 	}
 }
@@ -253,6 +278,8 @@ static void check_far(struct parser *p)
 		mistake(p, xasprintf("%s and %s exclude each other", far, here));
 	if (!l->host && !l->machine)
 		return;
+	if (l->verb->id == VERB_EXPORT)
+		mistake(p, xasprintf("export reads the policy of this machine and does not go with %s", far));
 	if (l->verb->id == VERB_CHECK && l->n_arguments > 0)
 		mistake(p, xasprintf("check looks for '%s' on this machine: without a file it goes with %s",
 				     l->arguments[0], far));
@@ -276,6 +303,8 @@ static void check_options(struct parser *p)
 		mistake(p, xasprintf("--dry-run and --confirm-within exclude each other"));
 	if (p->line.no_wait && p->line.confirm_within_sec == 0)
 		mistake(p, xasprintf("--no-wait goes with --confirm-within"));
+	if (p->line.verb->id == VERB_EXPORT && p->line.format == _EXPORT_FORMAT_MAX)
+		mistake(p, xasprintf("export needs --format=FORMAT: %s", option_get(OPTION_FORMAT)->summary));
 	check_far(p);
 }
 
@@ -327,7 +356,7 @@ static void take_verb(struct parser *p, int argc, char **argv)
 
 int command_line_parse(int argc, char **argv, struct command_line *ret, char **ret_error)
 {
-	struct parser p = {};
+	struct parser p = { .line.format = _EXPORT_FORMAT_MAX };
 	int r;
 
 	if (argc < 1) {

@@ -7,6 +7,7 @@
 
 #include "base/macros.h"
 #include "cli/verbs.h"
+#include "core/export.h"
 
 enum json_mode {
 	JSON_OFF,
@@ -26,7 +27,8 @@ struct command_line {
 	const char *machine; /* a local container */
 	bool help, version, no_pager, quiet;
 	bool direct; /* without mmoptd */
-	bool dry_run, force, all, what_if, no_wait;
+	bool dry_run, force, all, what_if, no_wait, resolve;
+	enum export_format format;   /* _EXPORT_FORMAT_MAX: not given */
 	uint64_t pool_timeout_usec;  /* 0: default */
 	uint64_t confirm_within_sec; /* 0: not asked for */
 };

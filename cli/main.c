@@ -46,6 +46,8 @@ static int run_verb(struct cli *cli, struct report **ret)
 		return verb_check(cli, ret);
 	case VERB_HISTORY:
 		return verb_history(cli, ret);
+	case VERB_EXPORT:
+		return verb_export(cli, ret);
 	}
 	return -EINVAL;
 }

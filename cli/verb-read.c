@@ -51,6 +51,14 @@ int verb_explain(struct cli *cli, struct report **ret)
 	return r < 0 ? r : engine_explain(&e, cli->line.arguments[0], ret);
 }
 
+int verb_export(struct cli *cli, struct report **ret)
+{
+	_cleanup_(engine_clear) struct engine e = {};
+	int r = cli_open_engine(cli, &e);
+
+	return r < 0 ? r : engine_export(&e, cli->line.format, cli->line.resolve, ret);
+}
+
 int verb_check(struct cli *cli, struct report **ret)
 {
 	_cleanup_(engine_clear) struct engine e = {};

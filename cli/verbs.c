@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/export.h"
+
 #define ANY_NUMBER SIZE_MAX
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -74,6 +76,11 @@ static const struct verb verbs[] = {
 		.id = VERB_HISTORY,
 		.name = "history",
 		.summary = "Transactions of this boot and what they saved",
+	},
+	{
+		.id = VERB_EXPORT,
+		.name = "export",
+		.summary = "The policy as a file of other programs, for images and machines without mmopt",
 	},
 };
 
@@ -192,6 +199,20 @@ static const struct option_row options[] = {
 		.name = "what-if",
 		.verb = VERB_SAVINGS,
 		.summary = "Also what mechanisms would save that are not on",
+	},
+	{
+		.id = OPTION_FORMAT,
+		.name = "format",
+		.argument = "FORMAT",
+		.verb = VERB_EXPORT,
+		.words = export_format_names,
+		.summary = "ansible, bootc-kargs, grub, kernel-cmdline, sysctl.d or tmpfiles",
+	},
+	{
+		.id = OPTION_RESOLVE,
+		.name = "resolve",
+		.verb = VERB_EXPORT,
+		.summary = "auto and shares of memory as they come out on this machine, else they are left out",
 	},
 };
 

@@ -22,6 +22,7 @@ enum verb_id {
 	VERB_EXPLAIN,
 	VERB_CHECK,
 	VERB_HISTORY,
+	VERB_EXPORT,
 };
 
 enum completion {
@@ -59,6 +60,8 @@ enum option_id {
 	OPTION_NO_WAIT,
 	OPTION_ALL,
 	OPTION_WHAT_IF,
+	OPTION_FORMAT,
+	OPTION_RESOLVE,
 };
 
 struct option_row {

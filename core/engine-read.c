@@ -124,6 +124,20 @@ int engine_history(struct engine *e, struct report **ret)
 	return 0;
 }
 
+int engine_export(struct engine *e, enum export_format format, bool resolve, struct report **ret)
+{
+	_cleanup_free_ char *text = NULL;
+	int r = resolve ? engine_load_plan(e) : engine_load_policy(e);
+
+	if (r < 0)
+		return r;
+	r = export_policy(e->policy, resolve ? e->plan : NULL, format, e->diags, &text);
+	if (r < 0)
+		return diag_error(e->diags, r, "out of memory");
+	*ret = report_export(export_format_names[format], text);
+	return 0;
+}
+
 int engine_list(struct engine *e, struct report **ret)
 {
 	*ret = report_list();

@@ -3,6 +3,7 @@
 
 #include "core/apply.h"
 #include "core/diag.h"
+#include "core/export.h"
 #include "core/facts.h"
 #include "core/kernel-io.h"
 #include "core/live-state.h"
@@ -63,6 +64,8 @@ int engine_explain(struct engine *e, const char *id, struct report **ret);
 int engine_history(struct engine *e, struct report **ret);
 /* files: n of them; none: the installed policy. */
 int engine_check(struct engine *e, char *const *files, size_t n_files, struct report **ret);
+/* resolve: what depends on the machine is taken as it comes to on this one; core/export.h. */
+int engine_export(struct engine *e, enum export_format format, bool resolve, struct report **ret);
 /* Metrics for node_exporter's textfile collector, see core/report-metrics.h; the caller frees *ret. */
 int engine_metrics(struct engine *e, char **ret);
 

@@ -78,3 +78,15 @@ struct report *report_error(const char *verb)
 	report_verdict(r, 1, "error");
 	return r;
 }
+
+struct report *report_export(const char *format, const char *text)
+{
+	struct report *r = report_new("export");
+
+	report_text(r, "format", NULL, format);
+	report_text(r, "text", NULL, text);
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+		report_line(r, "%.*s", (int)strcspn(line, "\n"), line);
+	report_verdict(r, 0, "known");
+	return r;
+}

@@ -39,5 +39,7 @@ struct report *report_explain(const struct tunable_ref *ref, const struct policy
 			      const struct facts *facts, const char *current);
 /* The files of one policy, or of one per file looked at. */
 struct report *report_check(struct policy *const *policies, size_t n);
+/* A file of another program, as it is to be written. */
+struct report *report_export(const char *format, const char *text);
 /* What a verb says that could not do its work; the messages tell why. verb may be NULL. Exit status 1. */
 struct report *report_error(const char *verb);

@@ -24,6 +24,11 @@ mistake "--machine and --root exclude each other" -M container --root=/ status
 mistake "option '--no-pager' takes no argument" --no-pager=yes
 mistake "option '--dry-run' goes with apply, not with verify" verify --dry-run
 mistake "explain needs ID" explain
+mistake "export needs --format=FORMAT: ansible, bootc-kargs, grub, kernel-cmdline, sysctl.d or tmpfiles" export
+mistake "--format: 'grub2' is no format (did you mean 'grub'?)" export --format=grub2
+mistake "--format: '' is no format, see mmoptctl --help" export --format=
+mistake "option '--resolve' goes with export, not with plan" plan --resolve
+mistake "export reads the policy of this machine and does not go with --host" -H example export --format=grub
 mistake "plan takes no arguments, 'now' is too much" plan now
 mistake "plan takes no arguments, 'db.conf' is too much (did you mean '--policy=db.conf'?)" plan db.conf
 mistake "--confirm-within: 'soon' is no time, write 90s, 5min or 1h" apply --confirm-within=soon

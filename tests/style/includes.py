@@ -20,7 +20,7 @@ FOLDERS = {
 CORE = (
     'cmdline', 'mounts', 'btf', 'sysctl-conf',  # parsers of one format each
     'state-dir', 'diag', 'live-state', 'kernel-io', 'value', 'facts', 'module', 'catalogue', 'policy', 'plan',
-    'undo', 'savings', 'effect', 'verify', 'apply', 'report', 'report-*', 'engine',
+    'export', 'undo', 'savings', 'effect', 'verify', 'apply', 'report', 'report-*', 'engine',
 )
 # Files that belong to a part of another name.
 BELONGS_TO = {

@@ -394,6 +394,7 @@ static int run(struct bus_client *c, struct report **ret)
 	case VERB_HISTORY:
 		return describe(c);
 	case VERB_EXPORT:
+	case VERB_BOOT:
 		break;
 	}
 	return -EINVAL;
@@ -409,6 +410,7 @@ static bool is_for_mmoptd(const struct command_line *l)
 	case VERB_LIST:
 	case VERB_CHECK:
 	case VERB_EXPORT:
+	case VERB_BOOT:
 		return false;
 	case VERB_APPLY:
 		/* A plan against the memory guard is none that mmoptd makes for who asks. */

@@ -54,3 +54,4 @@ int verb_explain(struct cli *cli, struct report **ret);
 int verb_check(struct cli *cli, struct report **ret);
 int verb_history(struct cli *cli, struct report **ret);
 int verb_export(struct cli *cli, struct report **ret);
+int verb_boot(struct cli *cli, struct report **ret);

@@ -278,8 +278,8 @@ static void check_far(struct parser *p)
 		mistake(p, xasprintf("%s and %s exclude each other", far, here));
 	if (!l->host && !l->machine)
 		return;
-	if (l->verb->id == VERB_EXPORT)
-		mistake(p, xasprintf("export reads the policy of this machine and does not go with %s", far));
+	if (l->verb->id == VERB_EXPORT || l->verb->id == VERB_BOOT)
+		mistake(p, xasprintf("%s looks at this machine and does not go with %s", l->verb->name, far));
 	if (l->verb->id == VERB_CHECK && l->n_arguments > 0)
 		mistake(p, xasprintf("check looks for '%s' on this machine: without a file it goes with %s",
 				     l->arguments[0], far));
@@ -314,6 +314,27 @@ static bool looks_like_policy(const char *argument)
 	return endswith(argument, ".conf") || strchr(argument, '/');
 }
 
+/* "boot status": what comes behind the verb is one of its words. */
+static void check_words(struct parser *p)
+{
+	const struct verb *v = p->line.verb;
+	const char *nearest = NULL;
+	unsigned distance = UINT_MAX;
+
+	for (size_t i = 0; v->words && v->words[i]; i++) {
+		if (streq(p->line.arguments[0], v->words[i]))
+			return;
+		if (nearer_name(p->line.arguments[0], v->words[i], &distance))
+			nearest = v->words[i];
+	}
+	if (!v->words)
+		return;
+	if (nearest)
+		mistake(p, xasprintf("%s: unknown '%s' (did you mean '%s'?)", v->name, p->line.arguments[0], nearest));
+	else
+		mistake(p, xasprintf("%s: unknown '%s', it takes %s", v->name, p->line.arguments[0], v->arguments));
+}
+
 static void check_arguments(struct parser *p)
 {
 	const struct verb *v = p->line.verb;
@@ -323,8 +344,10 @@ static void check_arguments(struct parser *p)
 		mistake(p, xasprintf("%s needs %s", v->name, v->arguments));
 		return;
 	}
-	if (p->line.n_arguments <= v->max_arguments)
+	if (p->line.n_arguments <= v->max_arguments) {
+		check_words(p);
 		return;
+	}
 	extra = p->line.arguments[v->max_arguments];
 	if (v->max_arguments > 0)
 		mistake(p, xasprintf("%s takes %s only, '%s' is too much", v->name, v->arguments, extra));

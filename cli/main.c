@@ -48,6 +48,8 @@ static int run_verb(struct cli *cli, struct report **ret)
 		return verb_history(cli, ret);
 	case VERB_EXPORT:
 		return verb_export(cli, ret);
+	case VERB_BOOT:
+		return verb_boot(cli, ret);
 	}
 	return -EINVAL;
 }

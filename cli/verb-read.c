@@ -51,6 +51,11 @@ int verb_explain(struct cli *cli, struct report **ret)
 	return r < 0 ? r : engine_explain(&e, cli->line.arguments[0], ret);
 }
 
+int verb_boot(struct cli *cli, struct report **ret)
+{
+	return run(cli, engine_boot_status, ret);
+}
+
 int verb_export(struct cli *cli, struct report **ret)
 {
 	_cleanup_(engine_clear) struct engine e = {};

@@ -9,6 +9,8 @@
 #define ANY_NUMBER SIZE_MAX
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 
+static const char *const boot_words[] = { "status", NULL };
+
 static const struct verb verbs[] = {
 	{
 		.id = VERB_STATUS,
@@ -81,6 +83,15 @@ static const struct verb verbs[] = {
 		.id = VERB_EXPORT,
 		.name = "export",
 		.summary = "The policy as a file of other programs, for images and machines without mmopt",
+	},
+	{
+		.id = VERB_BOOT,
+		.name = "boot",
+		.arguments = "status",
+		.min_arguments = 1,
+		.max_arguments = 1,
+		.words = boot_words,
+		.summary = "Kernel parameters: wanted, in effect, and where to put those that are not",
 	},
 };
 

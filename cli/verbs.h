@@ -23,6 +23,7 @@ enum verb_id {
 	VERB_CHECK,
 	VERB_HISTORY,
 	VERB_EXPORT,
+	VERB_BOOT,
 };
 
 enum completion {
@@ -37,6 +38,7 @@ struct verb {
 	const char *name;
 	const char *arguments; /* for --help, or NULL */
 	size_t min_arguments, max_arguments;
+	const char *const *words; /* what the argument may be, NULL-terminated, or NULL */
 	enum completion completion;
 	const char *summary;
 };

@@ -64,6 +64,8 @@ int engine_explain(struct engine *e, const char *id, struct report **ret);
 int engine_history(struct engine *e, struct report **ret);
 /* files: n of them; none: the installed policy. */
 int engine_check(struct engine *e, char *const *files, size_t n_files, struct report **ret);
+/* What the policy wants on the kernel command line, what is there, and where it goes. */
+int engine_boot_status(struct engine *e, struct report **ret);
 /* resolve: what depends on the machine is taken as it comes to on this one; core/export.h. */
 int engine_export(struct engine *e, enum export_format format, bool resolve, struct report **ret);
 /* Metrics for node_exporter's textfile collector, see core/report-metrics.h; the caller frees *ret. */

@@ -39,6 +39,15 @@ struct report *report_explain(const struct tunable_ref *ref, const struct policy
 			      const struct facts *facts, const char *current);
 /* The files of one policy, or of one per file looked at. */
 struct report *report_check(struct policy *const *policies, size_t n);
+struct boot_view {
+	const char *loader;  /* or NULL */
+	const char *cmdline; /* of this boot, or NULL */
+	const char *wanted;  /* boot_line_wanted() */
+	const char *place;   /* boot_place() */
+	size_t length_bytes; /* boot_line_length() */
+	size_t limit_bytes;
+};
+struct report *report_boot_status(const struct plan *plan, const struct boot_view *view);
 /* A file of another program, as it is to be written. */
 struct report *report_export(const char *format, const char *text);
 /* What a verb says that could not do its work; the messages tell why. verb may be NULL. Exit status 1. */

@@ -37,6 +37,7 @@ list list
 explain-vm.swappiness explain vm.swappiness
 explain-hugetlb.2M.pages explain hugetlb.2M.pages
 history history
+boot-status boot status
 '
 
 work=$(mktemp -d)

@@ -29,6 +29,12 @@ static void bash_options(const struct verb *v)
 	}
 }
 
+static void write_words(const char *const *words)
+{
+	for (size_t i = 0; words[i]; i++)
+		printf("%s%s", i > 0 ? " " : "", words[i]);
+}
+
 static void bash_argument_case(const struct option_row *o)
 {
 	printf("\t");
@@ -52,8 +58,7 @@ static void bash_argument_case(const struct option_row *o)
 	printf("--%s)\n", o->name);
 	if (o->words) {
 		printf("\t\tmapfile -t COMPREPLY < <(compgen -W '");
-		for (size_t i = 0; o->words[i]; i++)
-			printf("%s%s", i > 0 ? " " : "", o->words[i]);
+		write_words(o->words);
 		printf("' -- \"$word\")\n");
 	}
 	printf("\t\treturn ;;\n");
@@ -71,6 +76,11 @@ static void bash_verb_cases(void)
 		printf("'\n");
 		switch (verbs[i].completion) {
 		case COMPLETE_NOTHING:
+			if (verbs[i].words) {
+				printf("\t\targuments='");
+				write_words(verbs[i].words);
+				printf("'\n");
+			}
 			break;
 		case COMPLETE_IDS:
 			printf("\t\targuments=$(" IDS_COMMAND ") ;;\n");
@@ -159,8 +169,7 @@ static void zsh_argument(const struct option_row *o)
 	putchar(':');
 	if (o->words) {
 		putchar('(');
-		for (size_t i = 0; o->words[i]; i++)
-			printf("%s%s", i > 0 ? " " : "", o->words[i]);
+		write_words(o->words);
 		putchar(')');
 		return;
 	}
@@ -207,6 +216,11 @@ static void zsh_verb_case(const struct verb *v)
 			zsh_option(&options[i]);
 	switch (v->completion) {
 	case COMPLETE_NOTHING:
+		if (v->words) {
+			printf(" \\\n\t\t'1:what:(");
+			write_words(v->words);
+			printf(")'");
+		}
 		break;
 	case COMPLETE_IDS:
 		printf(" \\\n\t\t'*:tunable:(${(f)\"$(" IDS_COMMAND ")\"})'");

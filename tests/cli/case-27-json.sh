@@ -20,7 +20,7 @@ name=$'99-\xff\xc3\xa4 odd.txt'                                              # n
 # everything LOCALE
 everything() {
 	local verb
-	for verb in status facts plan verify savings list history check 'export --format=ansible' 'explain vm.swappiness' 'apply --dry-run' nosuch; do
+	for verb in status facts plan verify savings list history check 'boot status' 'export --format=ansible' 'explain vm.swappiness' 'apply --dry-run' nosuch; do
 		# shellcheck disable=SC2086 # words on purpose
 		LC_ALL=$1 on $verb --json
 		# The others are held against these, byte by byte.

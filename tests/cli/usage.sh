@@ -28,7 +28,11 @@ mistake "export needs --format=FORMAT: ansible, bootc-kargs, grub, kernel-cmdlin
 mistake "--format: 'grub2' is no format (did you mean 'grub'?)" export --format=grub2
 mistake "--format: '' is no format, see mmoptctl --help" export --format=
 mistake "option '--resolve' goes with export, not with plan" plan --resolve
-mistake "export reads the policy of this machine and does not go with --host" -H example export --format=grub
+mistake "export looks at this machine and does not go with --host" -H example export --format=grub
+mistake "boot needs status" boot
+mistake "boot: unknown 'statsu' (did you mean 'status'?)" boot statsu
+mistake "boot: unknown 'frobnicate', it takes status" boot frobnicate
+mistake "boot looks at this machine and does not go with --machine" -M container boot status
 mistake "plan takes no arguments, 'now' is too much" plan now
 mistake "plan takes no arguments, 'db.conf' is too much (did you mean '--policy=db.conf'?)" plan db.conf
 mistake "--confirm-within: 'soon' is no time, write 90s, 5min or 1h" apply --confirm-within=soon

@@ -20,7 +20,7 @@ FOLDERS = {
 CORE = (
     'cmdline', 'mounts', 'btf', 'sysctl-conf',  # parsers of one format each
     'state-dir', 'diag', 'live-state', 'kernel-io', 'value', 'facts', 'module', 'catalogue', 'policy', 'plan',
-    'export', 'undo', 'savings', 'effect', 'verify', 'apply', 'report', 'report-*', 'engine',
+    'boot/*', 'export', 'undo', 'savings', 'effect', 'verify', 'apply', 'report', 'report-*', 'engine',
 )
 # Files that belong to a part of another name.
 BELONGS_TO = {

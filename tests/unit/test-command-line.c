@@ -122,7 +122,7 @@ static void refuses_what_is_wrong(void **state)
 {
 	is_refused(LINE("paln"), "unknown verb 'paln' (did you mean 'plan'?)");
 	is_refused(LINE("zzzzzzzz"), "unknown verb 'zzzzzzzz', see mmoptctl --help");
-	is_refused(LINE("boot"), "unknown verb 'boot', see mmoptctl --help");
+	is_refused(LINE("boot"), "boot needs status");
 	is_refused(LINE("--polcy=x"), "unknown option '--polcy' (did you mean '--policy'?)");
 	is_refused(LINE("plan", "-x"), "unknown option '-x'");
 	is_refused(LINE("-H"), "option '--host' needs [USER@]HOST");

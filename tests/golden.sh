@@ -193,6 +193,13 @@ facts_of() {
 		says facts hvo.defect restore
 		tap $? 'and the defect is known'
 		;;
+	debian-6.12-patched)
+		says facts hvo.defect none && says plan vm.hugetlb_optimize_vmemmap already 'frees optimised huge pages soundly' &&
+			says plan thp.persistent_zero_page already 'CONFIG_PERSISTENT_HUGE_ZERO_FOLIO'
+		tap $? 'a kernel with the series is told by what it has'
+		says plan hugetlb.2M.boot_pages pending-reboot 'has "hugepages=8", which comes first'
+		tap $? 'case_22 what is on the command line already and counts is named'
+		;;
 	debian-6.1-x86_64)
 		says verify vm.swappiness drifted '150 -> 60'
 		tap $? 'what somebody else changed is told from what was never applied'

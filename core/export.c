@@ -13,6 +13,8 @@
 #define SAFE " =_.,:/+@%-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define GRUB_FILE "/etc/default/grub.d/90-mmopt.cfg"
 
+#define BAD_CHARACTERS "its value has characters that do not get through a boot loader as they are"
+
 /* Where a value goes to. */
 enum part {
 	PART_SYSCTL, /* below /proc/sys */
@@ -83,6 +85,10 @@ static int value_of(struct export *x, const struct setting *s, char **ret)
 				  : "this format cannot say \"at most\", and the plain value would raise a lower one");
 		return 0;
 	}
+	if (step && step->action == STEP_REFUSE) {
+		leave_out(x, s, step->reason ?: "it is refused here");
+		return 0;
+	}
 	if (s->form == SETTING_VALUE) {
 		*ret = strdup(s->value.text);
 	} else if (s->form == SETTING_BYTES && s->ref.size_bytes) {
@@ -99,6 +105,15 @@ static int value_of(struct export *x, const struct setting *s, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+/* One line that an editor and every parser reads as it stands. */
+static bool is_plain(const char *value)
+{
+	for (const char *s = value; *s; s++)
+		if (*s < 0x20 || *s == 0x7f)
+			return false;
+	return *value != '\0' && *value != ' ';
+}
+
 static bool is_safe(const char *tokens)
 {
 	return tokens[strspn(tokens, SAFE)] == '\0';
@@ -112,7 +127,7 @@ static const char *why_not_on_line(const struct export *x, const char *tokens)
 	/* The tasks make a file for GRUB. */
 	if (x->format != EXPORT_GRUB && x->format != EXPORT_ANSIBLE && !strpbrk(tokens, "\"'\\$`\t\n"))
 		return NULL;
-	return "its value has characters that do not get through a boot loader as they are";
+	return BAD_CHARACTERS;
 }
 
 static int boot_item(struct export *x, const struct setting *s, const char *value, struct item *item)
@@ -122,13 +137,25 @@ static int boot_item(struct export *x, const struct setting *s, const char *valu
 
 	if (!tokens)
 		return -ENOMEM;
-	why = why_not_on_line(x, tokens);
+	/* A blank would make two parameters of it. */
+	why = strchr(value, ' ') ? BAD_CHARACTERS : why_not_on_line(x, tokens);
 	if (why) {
 		leave_out(x, s, why);
 		return 0;
 	}
 	item->target = TAKE_PTR(tokens);
 	return 0;
+}
+
+/* apply lets a larger pool be, unless told otherwise; a file that is written to cannot. */
+static void warn_of_pool(struct export *x, const struct setting *s)
+{
+	const struct setting *shrink = policy_find(x->policy, "hugetlb.shrink");
+	bool may_shrink = shrink && shrink->form == SETTING_VALUE && streq(shrink->value.text, "1");
+
+	if (s->ref.tunable->effect == EFFECT_POOL && !may_shrink)
+		diag_add(x->diags, DIAG_WARNING, x->policy->files[s->file].path, s->line, s->id,
+			 "apply would leave a larger pool as it is, this file shrinks it");
 }
 
 /* Leaves item->target NULL where there is nothing to write. 0 or -ENOMEM. */
@@ -152,8 +179,13 @@ static int make_item(struct export *x, const struct setting *s, struct item *ite
 	r = value_of(x, s, &value);
 	if (r < 0 || !value)
 		return r;
+	if (!is_plain(value)) {
+		leave_out(x, s, "its value has characters that do not get through a text file as they are");
+		return 0;
+	}
 	if (item->part == PART_BOOT)
 		return boot_item(x, s, value, item);
+	warn_of_pool(x, s);
 	item->target = TAKE_PTR(path);
 	item->value = TAKE_PTR(value);
 	return 0;
@@ -212,26 +244,12 @@ static void write_key(FILE *f, const char *path)
 		fputc(*s == '/' && dots ? '.' : *s, f);
 }
 
-/* In double quotes, as JSON, TOML and YAML all read it. */
-static void write_quoted(FILE *f, const char *text)
-{
-	fputc('"', f);
-	for (const char *s = text; *s; s++)
-		if (*s == '"' || *s == '\\')
-			fprintf(f, "\\%c", *s);
-		else if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			fprintf(f, "\\u%04x", (unsigned)(unsigned char)*s);
-		else
-			fputc(*s, f);
-	fputc('"', f);
-}
-
-static void write_sysctls(FILE *f, const struct export *x)
+static void write_sysctls(FILE *f, const struct export *x, const char *indent)
 {
 	for (size_t i = 0; i < x->n; i++) {
 		if (x->items[i].part != PART_SYSCTL)
 			continue;
-		fputs(x->items[i].optional ? "-" : "", f);
+		fprintf(f, "%s%s", indent, x->items[i].optional ? "-" : "");
 		write_key(f, x->items[i].target);
 		fprintf(f, " = %s\n", x->items[i].value);
 	}
@@ -292,8 +310,9 @@ static void write_grub(FILE *f, const struct export *x, const char *indent)
 
 static void write_copy(FILE *f, const char *name, const char *path)
 {
-	fprintf(f, "- name: \"%s\"\n  ansible.builtin.copy:\n    dest: %s\n    mode: \"0644\"\n    content: |\n", name,
-		path);
+	fprintf(f,
+		"- name: \"%s\"\n  ansible.builtin.copy:\n    dest: %s\n    mode: \"0644\"\n    content: !unsafe |\n",
+		name, path);
 }
 
 static void write_handler(FILE *f, const char *variable, const char *name, const char *command, const char *when)
@@ -304,17 +323,10 @@ static void write_handler(FILE *f, const char *variable, const char *name, const
 
 static void write_ansible(FILE *f, const struct export *x)
 {
-	for (size_t i = 0; i < x->n; i++) {
-		if (x->items[i].part != PART_SYSCTL)
-			continue;
-		fputs("- name: \"", f);
-		write_key(f, x->items[i].target);
-		fputs("\"\n  ansible.posix.sysctl:\n    name: ", f);
-		write_key(f, x->items[i].target);
-		fputs("\n    value: ", f);
-		write_quoted(f, x->items[i].value);
-		fprintf(f, "\n    sysctl_file: " SYSCTL_FILE "\n%s",
-			x->items[i].optional ? "    ignoreerrors: true\n" : "");
+	if (count(x, PART_SYSCTL) > 0) {
+		write_copy(f, "sysctls, at each boot", SYSCTL_FILE);
+		write_sysctls(f, x, "      ");
+		write_handler(f, "mmopt_sysctl", "sysctls, now", "/usr/lib/systemd/systemd-sysctl " SYSCTL_FILE, "");
 	}
 	if (count(x, PART_FILE) > 0) {
 		write_copy(f, "kernel files, at each boot", TMPFILES_FILE);
@@ -340,8 +352,12 @@ static void write_heading(FILE *f, const struct export *x)
 	for (size_t i = 0; i < x->policy->n_files; i++) {
 		const struct policy_file *file = &x->policy->files[i];
 
-		if (file->matched && !file->masked && !file->masked_by)
-			fprintf(f, "#   %s\n", file->path);
+		if (!file->matched || file->masked || file->masked_by)
+			continue;
+		fputs("#   ", f);
+		for (const char *s = file->path; *s; s++)
+			fputc(*s > 0 && *s < 0x20 ? '?' : *s, f);
+		fputc('\n', f);
 	}
 }
 
@@ -365,13 +381,25 @@ static void write_all_of(FILE *f, const struct export *x)
 		fputc('\n', f);
 		break;
 	case EXPORT_SYSCTL_D:
-		write_sysctls(f, x);
+		write_sysctls(f, x, "");
 		break;
 	case EXPORT_TMPFILES:
 		write_tmpfiles(f, x, "");
 		break;
 	case _EXPORT_FORMAT_MAX:
 		break;
+	}
+}
+
+/* [Match] is decided here, which may not be where the file goes to. */
+static void tell_what_does_not_count(struct export *x)
+{
+	for (size_t i = 0; i < x->policy->n_files; i++) {
+		const struct policy_file *file = &x->policy->files[i];
+
+		if (!file->matched && !file->masked && !file->masked_by)
+			diag_add(x->diags, DIAG_NOTICE, file->path, 0, NULL, "does not count here: %s",
+				 file->match_reason ?: "its [Match] does not hold");
 	}
 }
 
@@ -390,6 +418,7 @@ int export_policy(const struct policy *policy, const struct plan *plan, enum exp
 		write_all_of(f, &x);
 	if (!f || fclose(f) != 0)
 		r = -ENOMEM;
+	tell_what_does_not_count(&x);
 	if (r >= 0 && x.n == 0)
 		diag_notice(diags, "the policy asks for nothing that %s can say", export_format_names[format]);
 	clear(&x);

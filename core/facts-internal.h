@@ -95,9 +95,6 @@ uint64_t commit_batch(uint64_t ram_pages, uint64_t cpus, unsigned divisor);
 /* Is line (a blank before, a newline behind the symbol) in the text of /proc/kallsyms?  1, 0 or a negative errno. */
 int has_symbol_line(int fd, const char *line);
 
-/* Sizes of the directories hugepages-NkB below path in bytes, smallest first; the caller frees.  0 or a negative errno. */
-int list_page_sizes(struct kernel_io *io, const char *path, uint64_t **ret, size_t *ret_n);
-
 /* SIZE(page) of the VMCOREINFO note in a segment of ELF notes; 0 where it is not there. */
 uint64_t vmcoreinfo_page_bytes(const char *notes, size_t size);
 

@@ -164,3 +164,6 @@ const char *fact_confidence_name(enum fact_confidence confidence); /* "read", "p
 
 /* Compares kernel releases by their leading numbers: <0, 0, >0 as strverscmp would, "6.12.117+deb12" > "6.12". */
 int kernel_release_compare(const char *a, const char *b);
+
+/* Sizes of the directories hugepages-NkB below path in bytes, smallest first; the caller frees.  0 or a negative errno. */
+int list_page_sizes(struct kernel_io *io, const char *path, uint64_t **ret, size_t *ret_n);

@@ -58,6 +58,12 @@ int plan_settle_by_value(const struct plan *plan, struct step *step);
  * written in several ways. 0 or -ENOMEM.
  */
 int plan_settle_boot(struct step *step, const struct facts *facts, struct kernel_io *io);
+/*
+ * Once all steps are there: finds what is on the command line already and keeps those that are to be added from their effect, or would itself
+ * become something else.  The kernel takes the first pair of a size and the first default size, of most others the last. 0 or
+ * -ENOMEM.
+ */
+int plan_check_boot_line(struct plan *plan, const struct facts *facts, struct kernel_io *io);
 
 /* Reads the step's file: sets path and current, or settles the step where that cannot be. 0 or -ENOMEM. */
 int plan_read_current(struct step *step, const struct facts *facts, struct kernel_io *io);

@@ -35,6 +35,7 @@ static void step_clear(struct step *step)
 	free(step->actual);
 	free(step->reason);
 	free(step->writer_comm);
+	free(step->conflict);
 }
 
 void plan_free(struct plan *plan)
@@ -488,6 +489,8 @@ int plan_make(const struct policy *policy, struct facts *facts, struct kernel_io
 		qsort(plan->steps, plan->n_steps, sizeof(*plan->steps), compare_steps);
 
 	r = narrow(plan, options->only);
+	if (r >= 0)
+		r = plan_check_boot_line(plan, facts, io);
 	if (r >= 0)
 		r = plan_guard(plan, policy, options, facts, io, diags);
 	if (r >= 0)

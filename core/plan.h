@@ -58,6 +58,9 @@ struct step {
 	pid_t writer_pid;  /* 0: unknown */
 	char *writer_comm; /* or NULL */
 	bool given_up;	   /* mmoptd no longer sets it again */
+	/* Of a kernel parameter that waits for a reboot. */
+	bool is_on_line; /* on the command line of this boot, without effect */
+	char *conflict;	 /* what is on that line and keeps it from its effect, or NULL */
 	/* Of a file that comes with a kernel module which the policy lets mmopt load. */
 	bool lacks_module;  /* the file is not there, and the module could give it */
 	bool load_module;   /* nothing known stands against it: apply loads it first, then plan_after_loading() */

@@ -38,6 +38,22 @@ static void add_parameters(struct report *r, const struct plan *plan)
 	}
 }
 
+static bool has_conflict(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].conflict)
+			return true;
+	return false;
+}
+
+static bool is_to_be_added(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].outcome == OUTCOME_PENDING_REBOOT && !plan->steps[i].is_on_line)
+			return true;
+	return false;
+}
+
 struct report *report_boot_status(const struct plan *plan, const struct boot_view *view)
 {
 	struct report *r = report_new("boot-status");
@@ -58,7 +74,12 @@ struct report *report_boot_status(const struct plan *plan, const struct boot_vie
 			"They do not fit: the line would have %zu characters, and this kernel cuts off what is behind %zu "
 			"without a word",
 			view->length_bytes, view->limit_bytes);
-	else if (waits)
+	else if (has_conflict(plan))
+		report_line(
+			r,
+			"mmopt does not write this. Something on the line comes first: change that, as the table says, "
+			"where it is written; adding behind it does nothing.");
+	else if (is_to_be_added(plan))
 		report_line(r, "mmopt does not write this. Add them %s; then reboot.", view->place);
 	report_verdict(r, 0, waits ? "pending-reboot" : "in-sync");
 	return r;

@@ -55,10 +55,17 @@ size_t boot_line_length(const struct plan *plan, const char *line)
 		const struct step *step = &plan->steps[i];
 		_cleanup_free_ char *tokens = NULL;
 
-		if (!is_wanted(step) || step->outcome != OUTCOME_PENDING_REBOOT)
+		if (!is_wanted(step) || step->outcome != OUTCOME_PENDING_REBOOT || step->is_on_line)
 			continue;
 		tokens = tunable_boot_token(&step->ref, step->wanted);
-		n += tokens ? strlen(tokens) + 1 : 0;
+		if (!tokens)
+			continue;
+		n += strlen(tokens);
+		/* In the place of others, or behind a blank. */
+		if (step->conflict)
+			n -= MIN(n, strlen(step->conflict));
+		else
+			n += n > strlen(tokens);
 	}
 	return n;
 }

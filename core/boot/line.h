@@ -7,7 +7,7 @@
 
 /*
  * The parameters that the plan wants on the kernel command line, whether they are there already or not, in the order that the kernel wants: a
- * size of huge pages before its count, the default size before both.  Those that this kernel does not know are not among
+ * size of huge pages before its count, the default size before both.  Those that the plan refuses are not among
  * them.  "" where there are none.  The caller frees; NULL on lack of memory.
  */
 char *boot_line_wanted(const struct plan *plan);

@@ -12,7 +12,7 @@ const char *boot_place(const struct facts *facts)
 		{ "bls", "to the options line of each file in loader/entries and to /etc/kernel/cmdline" },
 		{ "container", "on the host: a container has no kernel of its own" },
 		{ "extlinux", "to U_BOOT_PARAMETERS in /etc/default/u-boot, then run u-boot-update" },
-		{ "ostree", "with rpm-ostree kargs --append-if-missing=PARAMETER for each, in this order" },
+		{ "ostree", "with rpm-ostree kargs --append=PARAMETER for each, in this order" },
 		{ "raspberrypi", "to the one line of /boot/firmware/cmdline.txt" },
 		{ "systemd-boot",
 		  "to /etc/kernel/cmdline and to the options line of each file in loader/entries; a unified "
@@ -26,7 +26,10 @@ const char *boot_place(const struct facts *facts)
 			return table[i].place;
 	if (!loader || !streq(loader, "grub"))
 		return "where this kernel is started: the hypervisor, a PXE server, firmware";
+	/* Not by grubby: it keeps one value for a name, and of two pairs of huge pages one is left. */
 	if (facts_true(facts, "boot.bls_entries"))
-		return "with grubby --update-kernel=ALL --args='...', and to /etc/kernel/cmdline for kernels to come";
-	return "with mmoptctl export --format=grub >/etc/default/grub.d/90-mmopt.cfg, then run update-grub";
+		return "to the options line of each file in /boot/loader/entries and to /etc/kernel/cmdline";
+	if (strstr(facts_get(facts, "boot.loader")->source, "grub2"))
+		return "to GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, then run grub2-mkconfig -o /boot/grub2/grub.cfg";
+	return "with mmoptctl export --format=grub --resolve >/etc/default/grub.d/90-mmopt.cfg, then run update-grub";
 }

@@ -25,16 +25,16 @@ place() {
 	out_has "Add them $2"
 }
 
-place /boot/grub/grub.cfg 'with mmoptctl export --format=grub >/etc/default/grub.d/90-mmopt.cfg, then run update-grub'
+place /boot/grub/grub.cfg 'with mmoptctl export --format=grub --resolve >/etc/default/grub.d/90-mmopt.cfg, then run update-grub'
 place /run/ostree-booted 'with rpm-ostree kargs'
 place /boot/loader/loader.conf 'to /etc/kernel/cmdline and'
 place /boot/extlinux/extlinux.conf 'to U_BOOT_PARAMETERS'
 place /boot/firmware/cmdline.txt 'to the one line of /boot/firmware/cmdline.txt'
 place /etc/zipl.conf 'to parameters= in /etc/zipl.conf'
-place /boot/grub2/grub.cfg 'with mmoptctl export'
+place /boot/grub2/grub.cfg 'to GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, then run grub2-mkconfig'
 file /boot/loader/entries/a.conf 'title x'
 on boot status
-out_has 'Add them with grubby'
+out_has 'Add them to the options line of each file in /boot/loader/entries'
 
 # A line that the kernel would cut is told, and no place for it.
 make_machine
@@ -52,7 +52,12 @@ file /proc/cmdline 'ro dyndbg="file mm/* +p hugepages=9" hugepagesz=2M hugepages
 on boot status --json
 document '"\"hugepagesz=2M hugepages=64\", which comes first" in d["parameters"][0]["reason"]'
 
+on boot status
+out_has 'Something on the line comes first: change that, as the table says'
+
 # In effect: nothing to do.
+file /proc/meminfo $'MemTotal:        4194304 kB\nHugepagesize:       2048 kB'
+file /proc/cmdline 'ro hugepages=512'
 file /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages 512
 on boot status --json
 document 'd["verdict"] == "in-sync" and d["wanted_parameters"] == "hugepagesz=2M hugepages=512"'

@@ -19,7 +19,7 @@ persistent_zero_page = yes
 [hugetlb]
 2M.pages = 10%
 1G.pages = 1G
-shrink = yes
+shrink = no
 2M.boot_pages = 512
 1G.boot_pages = 1
 [zswap]
@@ -73,11 +73,16 @@ systemd-tmpfiles --create --boot --root="$ROOT" "$WORK/mmopt.conf"
 [ "$(cat "$ROOT/sys/module/zswap/parameters/compressor")" = zstd ] || fail "systemd-tmpfiles did not write the compressor"
 [ "$(cat "$ROOT/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages")" = 1 ] || fail "systemd-tmpfiles did not write the pool"
 file /sys/module/zswap/parameters/compressor lzo
+file /sys/kernel/mm/transparent_hugepage/enabled 'always [madvise] never'
 systemd-tmpfiles --create --root="$ROOT" "$WORK/mmopt.conf"
 [ "$(cat "$ROOT/sys/module/zswap/parameters/compressor")" = lzo ] || fail "it is written without --boot too"
 
 export_as tmpfiles --resolve
 grep -q 'hugepages-2048kB/nr_hugepages - - - - 204$' "$WORK/out" || fail "10% of 4 GiB are not 204 pages: $(cat "$WORK/out")"
+err_has "hugetlb.2M.pages: apply would leave a larger pool as it is, this file shrinks it"
+policy_of_all=$(cat "$ROOT/etc/mmopt/policy.d/50-test.conf")
+policy "${policy_of_all/shrink = no/shrink = yes}"
+export_as tmpfiles --resolve
 [ ! -s "$WORK/err" ] || fail "with --resolve nothing is left out here: $(cat "$WORK/err")"
 
 # The size before its count, the default size before both.
@@ -106,18 +111,19 @@ err_has "thp.persistent_zero_page: left out: it takes a running mmoptd"
 err_has "boot.thp_anon: left out"
 python3 - "$WORK/out" "$tokens" <<'EOF' || fail "ansible"
 import sys, yaml
+yaml.SafeLoader.add_constructor('!unsafe', lambda loader, node: loader.construct_scalar(node))
 with open(sys.argv[1], encoding='utf-8') as f:
     tasks = yaml.safe_load(f)
-sysctls = {t['ansible.posix.sysctl']['name']: t['ansible.posix.sysctl']['value'] for t in tasks if 'ansible.posix.sysctl' in t}
-assert sysctls['vm.swappiness'] == '10' and sysctls['kernel.core_pattern'] == '|/usr/bin/dump %p "a b"', sysctls
 copies = {t['ansible.builtin.copy']['dest']: t['ansible.builtin.copy']['content'] for t in tasks if 'ansible.builtin.copy' in t}
+sysctls = copies['/etc/sysctl.d/90-mmopt.conf'].splitlines()
+assert '-vm.page-cluster = 0' in sysctls and 'kernel.core_pattern = |/usr/bin/dump %p "a b"' in sysctls, sysctls
 assert copies['/etc/tmpfiles.d/90-mmopt.conf'].splitlines()[-1] == 'w! /sys/module/zswap/parameters/compressor - - - - zstd'
 assert sys.argv[2] in copies['/etc/default/grub.d/90-mmopt.cfg']
 commands = [t['ansible.builtin.command'] for t in tasks if 'ansible.builtin.command' in t]
-assert [c.split()[0] for c in commands] == ['systemd-tmpfiles', 'update-grub'], commands
+assert [c.split()[0] for c in commands] == ['/usr/lib/systemd/systemd-sysctl', 'systemd-tmpfiles', 'update-grub'], commands
 EOF
 on export --format=ansible --json
-document 'd["format"] == "ansible" and "sysctl_file" in d["text"] and len(d["diagnostics"]) == 4'
+document 'd["format"] == "ansible" and "90-mmopt.conf" in d["text"] and len(d["diagnostics"]) == 4'
 
 # Nothing to say is said, and the file is a right one all the same.
 policy $'[vm]\nswappiness = 10'
@@ -130,6 +136,20 @@ expect 'kargs = []'
 policy $'[vm]\nswappiness = keep'
 export_as ansible
 expect '[]'
+
+# What no text file holds, and what would become two parameters, is left out.
+policy $'[sysctl]\nkernel.core_pattern = |/x a\tb\n[boot]\ncma = 64M init=/bin/sh\npsi = yes'
+export_as sysctl.d
+[ -z "$(body)" ] || fail "a tab got into the file"
+err_has "sysctl.kernel.core_pattern: left out: its value has characters that do not get through a text file"
+export_as bootc-kargs
+expect 'kargs = ["psi=on"]'
+err_has "boot.cma: left out: its value has characters that do not get through a boot loader"
+
+# What counts on another machine only is told.
+policy $'[Match]\nArchitecture = arm64\n[vm]\nswappiness = 10'
+export_as sysctl.d
+err_has "/etc/mmopt/policy.d/50-test.conf: does not count here"
 
 # From a policy with mistakes nothing is made.
 policy $'[vm]\nswapiness = 10'

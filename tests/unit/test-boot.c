@@ -36,9 +36,16 @@ static void test_length_counts_what_is_to_be_added(void **state)
 	engine_plan(&e, "[hugetlb]\n2M.boot_pages = 512\n[boot]\nmovablecore = 1G\n");
 	assert_int_equal(boot_line_length(e.plan, "ro"),
 			 strlen("ro") + strlen(" hugepagesz=2M hugepages=512") + strlen(" movablecore=1G"));
-	fake_kernel_set(e.kernel, HUGE_2M "nr_hugepages", "512");
+	/* what is there already is not counted twice, what comes in the place of others by the difference */
+	fake_kernel_set(e.kernel, "/proc/cmdline", "hugepagesz=2M hugepages=512");
 	engine_plan(&e, "[hugetlb]\n2M.boot_pages = 512\n[boot]\nmovablecore = 1G\n");
 	assert_int_equal(boot_line_length(e.plan, "ro"), strlen("ro") + strlen(" movablecore=1G"));
+	fake_kernel_set(e.kernel, "/proc/cmdline", "hugepages=8");
+	engine_plan(&e, "[hugetlb]\n2M.boot_pages = 512\n");
+	assert_int_equal(boot_line_length(e.plan, "hugepages=8"), strlen("hugepagesz=2M hugepages=512"));
+	fake_kernel_set(e.kernel, "/proc/cmdline", "");
+	engine_plan(&e, "[hugetlb]\n2M.boot_pages = 512\n");
+	assert_int_equal(boot_line_length(e.plan, ""), strlen("hugepagesz=2M hugepages=512"));
 }
 
 static void test_limit(void **state)

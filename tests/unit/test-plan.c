@@ -38,9 +38,32 @@ static void test_boot_pool_is_a_pair(void **state)
 	engine_plan(&e, "[hugetlb]\n2M.boot_pages = 512\n");
 	engine_expect(&e, "hugetlb.2M.boot_pages", OUTCOME_PENDING_REBOOT);
 	engine_expect_reason(&e, "hugetlb.2M.boot_pages", "\"hugepagesz=2M hugepages=512\"");
+	/* A pool of the run time will not be there after the next boot. */
 	fake_kernel_set(e.kernel, HUGE_2M "nr_hugepages", "512");
 	engine_plan(&e, "[hugetlb]\n2M.boot_pages = 512\n");
+	engine_expect(&e, "hugetlb.2M.boot_pages", OUTCOME_PENDING_REBOOT);
+	fake_kernel_set(e.kernel, "/proc/cmdline", "hugepages=512");
+	engine_plan(&e, "[hugetlb]\n2M.boot_pages = 512\n");
 	engine_expect(&e, "hugetlb.2M.boot_pages", OUTCOME_ALREADY);
+	/* It is there, and did not help. */
+	fake_kernel_set(e.kernel, HUGE_2M "nr_hugepages", "100");
+	engine_plan(&e, "[hugetlb]\n2M.boot_pages = 512\n");
+	engine_expect(&e, "hugetlb.2M.boot_pages", OUTCOME_PENDING_REBOOT);
+	engine_expect_reason(&e, "hugetlb.2M.boot_pages", "is on the kernel command line of this boot, but");
+	engine_expect_reason(&e, "hugetlb.2M.boot_pages", "nr_hugepages shows 100");
+}
+
+/* What stands on the line is compared by its meaning. */
+static void test_boot_parameter_in_another_spelling(void **state)
+{
+	_cleanup_(engine_donep) struct engine e = engine_make(machine_new());
+
+	fake_kernel_set(e.kernel, "/proc/cmdline", "psi=on init-on-alloc=1 default_hugepagesz=2048k");
+	engine_plan(&e, "[boot]\npsi = yes\ninit_on_alloc = yes\ninit_on_free = yes\ndefault_hugepagesz = 2M\n");
+	engine_expect(&e, "boot.psi", OUTCOME_ALREADY);
+	engine_expect(&e, "boot.init_on_alloc", OUTCOME_ALREADY);
+	engine_expect(&e, "boot.default_hugepagesz", OUTCOME_ALREADY);
+	engine_expect(&e, "boot.init_on_free", OUTCOME_PENDING_REBOOT);
 }
 
 static void expect_boot_reason(struct engine *e, const char *line, const char *policy, const char *id,
@@ -71,6 +94,17 @@ static void test_boot_parameter_that_another_keeps_out(void **state)
 
 	expect_boot_reason(&e, "ro default_hugepagesz=2M", "[boot]\ndefault_hugepagesz = 1G\n",
 			   "boot.default_hugepagesz", "has \"default_hugepagesz=2M\", which comes first");
+	/* the size of the default has a name of its own, which stays */
+	expect_boot_reason(&e, "default_hugepagesz=2M hugepages=4", "[hugetlb]\n2M.boot_pages = 8\n",
+			   "hugetlb.2M.boot_pages",
+			   "has \"hugepages=4\", which comes first and counts: put \"hugepages=8\" in its place");
+	fake_kernel_set(e.kernel, "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "0");
+	/* all that is added together: the count without a size would go to the new default size */
+	expect_boot_reason(&e, "ro hugepages=512", "[boot]\ndefault_hugepagesz = 1G\n[hugetlb]\n1G.boot_pages = 4\n",
+			   "boot.default_hugepagesz",
+			   "has \"hugepages=512\" without a size before it, which would go to another size then: put "
+			   "\"hugepagesz=2M hugepages=512\" in its place, add \"default_hugepagesz=1G\"");
+	engine_expect_reason(&e, "hugetlb.1G.boot_pages", "has \"hugepages=512\" without a size before it");
 	expect_boot_reason(&e, "transparent_hugepage=always", "[boot]\ntransparent_hugepage = never\n",
 			   "boot.transparent_hugepage", "add \"transparent_hugepage=never\"");
 }
@@ -275,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_boot_parameter_by_its_effect),
 		cmocka_unit_test(test_boot_parameter_without_a_file),
 		cmocka_unit_test(test_boot_pool_is_a_pair),
+		cmocka_unit_test(test_boot_parameter_in_another_spelling),
 		cmocka_unit_test(test_boot_parameter_that_another_keeps_out),
 		cmocka_unit_test(case_10_lowering_a_floor_is_told),
 		cmocka_unit_test(test_cost_is_told),

@@ -168,6 +168,14 @@ static bool is_to_be_added(const struct step *step)
 	return step->ref.tunable->scope == SCOPE_BOOT && step->outcome == OUTCOME_PENDING_REBOOT && !step->is_on_line;
 }
 
+static bool has_something_to_add(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_steps; i++)
+		if (is_to_be_added(&plan->steps[i]))
+			return true;
+	return false;
+}
+
 /* The line with all that is to be added; what belongs to init stays behind. The caller frees; NULL on lack of memory. */
 static char *longer_line(const struct plan *plan, const struct line *l)
 {
@@ -253,6 +261,9 @@ static int pool_conflict(struct step *step, const struct line *l)
 	/* Of the default size the count alone has to change: its name may serve others. */
 	tokens = by_default ? xasprintf("hugepages=%s", step->wanted) : tunable_boot_token(&step->ref, step->wanted);
 	count = pool->is_counted ? token_text(l, pool->counted_by) : strdup("");
+	/* A count before the size was taken for want of one: there it stands alone. */
+	if (pool->is_counted && pool->counted_by < pool->named_by)
+		by_size = false;
 	size = by_size ? token_text(l, pool->named_by) : strdup("");
 	if (!count || !size)
 		return -ENOMEM;
@@ -294,6 +305,8 @@ int plan_check_boot_line(struct plan *plan, const struct facts *facts, struct ke
 	size_t n_then;
 	int r;
 
+	if (!has_something_to_add(plan))
+		return 0;
 	r = line_read(facts, io, &l);
 	if (r < 0)
 		return r;

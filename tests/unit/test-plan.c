@@ -85,6 +85,8 @@ static void test_boot_parameter_that_another_keeps_out(void **state)
 		&e, "ro hugepagesz=2M hugepages=8 quiet", pool, id,
 		"has \"hugepagesz=2M hugepages=8\", which comes first and counts: put \"hugepagesz=2M hugepages=512\" in");
 	expect_boot_reason(&e, "ro hugepages=8", pool, id, "has \"hugepages=8\", which comes first");
+	expect_boot_reason(&e, "hugepages=8 hugepagesz=2M hugepages=9", pool, id,
+			   "has \"hugepages=8\", which comes first");
 	expect_boot_reason(&e, "hugepagesz=2048k quiet -- x", pool, id, "has \"hugepagesz=2048k\", which comes first");
 	/* not in the way */
 	expect_boot_reason(&e, "ro hugepagesz=1G hugepages=1", pool, id, "add \"hugepagesz=2M hugepages=512\"");

@@ -24,7 +24,8 @@ begin() {
 	shift
 	rm -rf "$ROOT/run/mmopt"
 	file /proc/sys/vm/swappiness 60
-	"$MMOPTCTL" --root="$ROOT" apply --confirm-within="$time" "$@" </dev/null >"$WORK/out.apply" 2>"$WORK/err.apply" &
+	# Whoever runs the tests may ignore SIGHUP, as nohup does, and mmoptctl leaves an ignored signal alone.
+	env --default-signal=HUP "$MMOPTCTL" --root="$ROOT" apply --confirm-within="$time" "$@" </dev/null >"$WORK/out.apply" 2>"$WORK/err.apply" &
 	waiter=$!
 	wait_for unconfirmed
 	# With a second only it may be over by the time that this looks.
@@ -91,6 +92,18 @@ for signal in TERM HUP; do
 	err_has "mmoptctl: interrupted: everything was taken back"
 	value_is /proc/sys/vm/swappiness 60
 done
+
+# Started with nohup it stays when the terminal goes.
+rm -rf "$ROOT/run/mmopt"
+file /proc/sys/vm/swappiness 60
+env --ignore-signal=HUP "$MMOPTCTL" --root="$ROOT" apply --confirm-within=1min </dev/null >"$WORK/out.apply" 2>"$WORK/err.apply" &
+waiter=$!
+wait_for unconfirmed
+kill -HUP "$waiter"
+on confirm
+exits 0
+ended 0
+value_is /proc/sys/vm/swappiness 10
 
 begin 1min
 on rollback

@@ -85,8 +85,12 @@ struct report *report_export(const char *format, const char *text)
 
 	report_text(r, "format", NULL, format);
 	report_text(r, "text", NULL, text);
-	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
-		report_line(r, "%.*s", (int)strcspn(line, "\n"), line);
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+
+		report_line(r, "%.*s", (int)n, text);
+		text += n + (text[n] == '\n');
+	}
 	report_verdict(r, 0, "known");
 	return r;
 }

@@ -105,11 +105,11 @@ static int value_of(struct export *x, const struct setting *s, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* One line that an editor and every parser reads as it stands. */
+/* ASCII on one line, which every parser and each locale takes as it stands; whether a plain char has a sign must not matter. */
 static bool is_plain(const char *value)
 {
 	for (const char *s = value; *s; s++)
-		if (*s < 0x20 || *s == 0x7f)
+		if ((unsigned char)*s < 0x20 || (unsigned char)*s >= 0x7f)
 			return false;
 	return *value != '\0' && *value != ' ';
 }

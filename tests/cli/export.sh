@@ -138,9 +138,10 @@ export_as ansible
 expect '[]'
 
 # What no text file holds, and what would become two parameters, is left out.
-policy $'[sysctl]\nkernel.core_pattern = |/x a\tb\n[boot]\ncma = 64M init=/bin/sh\npsi = yes'
+policy $'[sysctl]\nkernel.core_pattern = |/x a\tb\nkernel.modprobe = /x/é\n[boot]\ncma = 64M init=/bin/sh\npsi = yes'
 export_as sysctl.d
 [ -z "$(body)" ] || fail "a tab got into the file"
+err_has "sysctl.kernel.modprobe: left out: its value has characters that do not get through a text file"
 err_has "sysctl.kernel.core_pattern: left out: its value has characters that do not get through a text file"
 export_as bootc-kargs
 expect 'kargs = ["psi=on"]'
